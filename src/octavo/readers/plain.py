@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from octavo.errors import BadBook
 from octavo.readers.files import check_sections, load_file
+from octavo.readers.page_ends import join_pages
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.readers.parts import Part, build_elements, mark_lines, shift_element
 from octavo.readers.sections import SectionBuilder, nest_sections
@@ -92,10 +93,6 @@ _LANGUAGES = {
     "dutch": "nl",
 }
 _HEAD_LENGTH = 4_000
-_PAGE_END = re.compile(
-    r"(?<!\n)\n*^\S[^\n]*\[Page \d{1,4}\][ \t]*$\n*(?:^(?:RFC \d+|Internet-Draft) [^\n]*\d{4}[ \t]*$\n*)?",
-    re.M,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +110,7 @@ def read_plain_text(path: Path, limits: Limits) -> ParsedBook:
     if not data:
         raise BadBook("empty_file", f"{path.name} is empty: it has 0 bytes")
     decoded = decode(data)
-    text = clean(decoded.text).expandtabs(8)
-    stated, text = _read_title_page(_drop_page_ends(text))
+    stated, text = _read_title_page(join_pages(clean(decoded.text).expandtabs(8)))
     parts = split_blocks(text)
     if not parts:
         raise BadBook("no_text", f"{path.name} has no text in it")
@@ -131,16 +127,6 @@ def read_plain_text(path: Path, limits: Limits) -> ParsedBook:
         language=stated.language,
         warnings=tuple(f"{path.name}: {w}" for w in decoded.warnings),
     )
-
-
-def _drop_page_ends(text: str) -> str:
-    """Drop the lines between the pages of a memo, such as an RFC; sentences continue over the page."""
-
-    def choose_gap(found: re.Match[str]) -> str:
-        goes_on = text[found.end() : found.end() + 40].lstrip()[:1].islower()
-        return "\n" if goes_on and text[found.start() - 1 : found.start()] not in ".:!?" else "\n\n"
-
-    return _PAGE_END.sub(choose_gap, text) if text.count("[Page ") > 1 else text
 
 
 def _read_title_page(text: str) -> tuple[_TitlePage, str]:

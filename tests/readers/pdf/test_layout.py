@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from octavo.readers.book_words import BookWords
 from octavo.readers.pdf.headings import OutlineEntry, detect_headings, locate_outline, split_into_runs
 from octavo.readers.pdf.layout import (
-    BookWords,
     PdfText,
     _find_right_edges,
     drop_boilerplate,

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from octavo.limits import Limits
 from octavo.readers import read_book
+from octavo.readers.book_words import BookWords
 from octavo.readers.parsed import ParsedBook
 from octavo.readers.pdf.headings import OutlineEntry, locate_outline
-from octavo.readers.pdf.layout import BookWords, drop_boilerplate
+from octavo.readers.pdf.layout import drop_boilerplate
 from octavo.readers.pdf.lines import PdfLine, PdfPage
 from tests.support.pdf_files import BOLD, Mark, Text, column, literal, make_book, objects, stream, write_file
 

@@ -13,12 +13,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from octavo.readers.pdf.layout import BookWords, ends_row, join_lines
+from octavo.readers.pdf.layout import ends_row, join_lines
 from octavo.readers.pdf.lines import PdfLine, count_figures
 from octavo.readers.titles import squash_title
 from octavo.text.clean import clean, collapse
+
+if TYPE_CHECKING:
+    from octavo.readers.book_words import BookWords
 
 RUN_OF_PAGES = 10
 _DEEPEST_FOUND = 4

@@ -18,12 +18,11 @@ import re
 import statistics
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.readers.parts import Part, shift_element
 from octavo.readers.pdf.cells import write_table
@@ -31,6 +30,9 @@ from octavo.readers.pdf.lines import ITEM, PdfLine, PdfPage, count_figures, shor
 from octavo.readers.pdf.tables import find_tables
 from octavo.text.layout import read_prose
 from octavo.types import PageMark, PrintedLine, Span
+
+if TYPE_CHECKING:
+    from octavo.readers.book_words import BookWords
 
 # Boilerplate is among the outermost rows of a page. Except for the very first and last row, it is also within
 # this share of the page's height from its edge.
@@ -59,14 +61,7 @@ _GAP = 1.3
 _SENTENCE_END = re.compile(r"[.!?:;…。！？][\"'”’»)\]\d]*$")
 _HYPHENATED = re.compile(r"([^\W\d_]+)-$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-_WORDS = re.compile(r"[\w-]+")
-# No word goes on in small letters after these: `SQL-compatible` has its hyphen.
-_CAPITALS_AT_END = re.compile(r"[A-Z]{2}$")
-# A path or a web address that may go on in the next line, its last part, and the first part that follows.
-_PATH_END = re.compile(r"(?:^|[\s/(“\"'])([\w.+~*-]*\w)/$")
-_PATH_PART = re.compile(r"[\w.+~-]*\w")
-_FILE_NAME = re.compile(r"[\w+~-]+(?:[./][\w+~-]|/)")
-_PATHS = re.compile(r"[\w.+~/-]+/[\w.+~/-]*\w")
+_WORD_PARTS = re.compile(r"[\w-]+")
 
 
 _NOTHING = PdfLine(1, "", 0, 0, 0, 10)
@@ -270,39 +265,6 @@ class PdfText:
     lines: tuple[PrintedLine, ...] = ()
 
 
-class BookWords:
-    """The book's own words, which decide whether a hyphen at the end of a line belongs to the word."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = tuple(texts)
-
-    @cached_property
-    def _seen(self) -> Counter[str]:
-        return Counter(_WORDS.findall("\n".join(self._texts).lower()))
-
-    @cached_property
-    def _steps(self) -> frozenset[str]:
-        """Each two parts of a path that stand together in some line, as `usr/share`."""
-        paths = (path.split("/") for text in self._texts for path in _PATHS.findall(text))
-        return frozenset(f"{a}/{b}" for parts in paths for a, b in pairwise(parts) if a and b)
-
-    def continues_path(self, before: str, after: str) -> bool:
-        """Whether a path or address at the end of a line goes on in the next, as it does elsewhere."""
-        end, part = _PATH_END.search(before[-200:]), _PATH_PART.match(after)
-        if end is None or part is None:
-            return False
-        return _FILE_NAME.match(after) is not None or f"{end[1]}/{part[0]}" in self._steps
-
-    def keeps_hyphen(self, before: str, after: str) -> bool:
-        """Whether “before-after” is spelled with its hyphen where it is not broken."""
-        seen, first, second = self._seen, before.lower(), after.lower()
-        if first + second in seen:
-            return f"{first}-{second}" in seen and seen[f"{first}-{second}"] > seen[first + second]
-        if f"{first}-{second}" in seen or not after[:1].islower() or _CAPITALS_AT_END.search(before):
-            return True
-        return min(len(first), len(second)) > 2 and min(seen.get(first, 0), seen.get(second, 0)) > 1
-
-
 def measure_leading(lines: Sequence[PdfLine]) -> float:
     """Return the distance from line to line in a paragraph, in units of the type's size."""
     steps = ((a.y - b.y) / a.size for a, b in pairwise(lines) if a.page == b.page and a.size > 0)
@@ -373,7 +335,7 @@ def _join_line(parts: list[str], text: str, hyphen: bool, words: BookWords) -> i
     """Prepare the end of the text for the next line of its paragraph; return how much longer it got."""
     before, after = parts[-1], _FIRST_WORD.match(text)
     if hyphen:
-        broken = _WORDS.findall(before[-60:].split(" ")[-1])
+        broken = _WORD_PARTS.findall(before[-60:].split(" ")[-1])
         keep = not (broken and after) or "-" in broken[-1] or words.keeps_hyphen(broken[-1], after.group())
         parts.append("-" if keep else "")
         return int(keep)

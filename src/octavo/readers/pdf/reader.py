@@ -22,6 +22,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from octavo.errors import BadBook
+from octavo.readers.book_words import BookWords
 from octavo.readers.files import check_text_size
 from octavo.readers.metadata import build_metadata
 from octavo.readers.parsed import ParsedBook, ParsedSection
@@ -29,7 +30,7 @@ from octavo.readers.parts import build_elements
 from octavo.readers.pdf import headings as pdf_headings
 from octavo.readers.pdf import scan
 from octavo.readers.pdf.headings import OutlineEntry, SectionStart
-from octavo.readers.pdf.layout import BookWords, drop_boilerplate, join_lines, lay_out, measure_leading
+from octavo.readers.pdf.layout import drop_boilerplate, join_lines, lay_out, measure_leading
 from octavo.readers.pdf.lines import WIDE_GAP, PdfLine, PdfPage, Segment
 from octavo.readers.pdf.scanned import build_lines, even_out_sizes
 from octavo.readers.pdf.xmp import read_xmp
