@@ -36,6 +36,18 @@ def make_book(titles: tuple[str, ...], *, files: tuple[str, ...] = ()) -> list[S
     return made
 
 
+@pytest.mark.parametrize("name", ["the guidebook", "this handbook", "the whole manual"])
+def test_a_word_for_a_book_means_all_of_it(name: str) -> None:
+    part = resolve_part(name, make_book(NOVEL))
+    assert part is not None
+    assert part.whole_book
+
+
+@pytest.mark.parametrize("name", ["page 2", "the notebook", "the page on whales"])
+def test_what_no_title_has_is_no_part(name: str) -> None:
+    assert resolve_part(name, make_book(NOVEL)) is None
+
+
 @pytest.mark.parametrize(
     ("name", "first"),
     [
@@ -47,6 +59,8 @@ def make_book(titles: tuple[str, ...], *, files: tuple[str, ...] = ()) -> list[S
         ("the last chapter", "Epilogue"),
         ("the chapter on the inn", "Chapter 2. The Inn."),
         ("the loomings chapter", "Chapter 1. Loomings."),
+        ("the chase page", "Chapter 10. The Chase."),
+        ("the page on the inn", "Chapter 2. The Inn."),
         ("“The Chase”", "Chapter 10. The Chase."),
         ("epilogue", "Epilogue"),
     ],

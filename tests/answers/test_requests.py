@@ -28,6 +28,8 @@ from octavo.answers.requests import (
         ("How does chapter 3 begin?", "the beginning of chapter 3"),
         ("Give me a short overview of the handbook", "the handbook"),
         ("what does appendix A cover?", "appendix A"),
+        ("what is the winch page about", "the winch page"),
+        ("summarise the page on winches", "the page on winches"),
         ("main points of chapter 3", "chapter 3"),
         ("What did I miss so far?", "the book"),
         ("What is it about?", "the book"),

@@ -203,7 +203,7 @@ def _weigh_place(sentence: Sentence) -> float:
 
 
 def _is_spoken(sentence: Sentence) -> bool:
-    return sentence.text.startswith(("“", "‘", '"', "'"))
+    return sentence.text.startswith(("“", "‘", '"', "'", "`"))
 
 
 def _find_entity(name: str, describer: MapDescriber) -> Entity | None:

@@ -47,9 +47,11 @@ KINDS = (
     r"(?:chapter|chap\.?|ch\.?|part|section|sec\.?|appendix|book|volume|act|scene|canto|lesson|module|unit"
     r"|week|letter|lecture|day|stave|story|tale)"
 )
+# What has a title, but no number that a reader would count by.
+_TITLED_KINDS = rf"(?:{KINDS}|page|topic|article|entry|scene)"
 _BOOK = re.compile(
     r"(?:(?:the|this) )?(?:whole |entire |full )?"
-    r"(?:book|novel|story|plot|poem|play|essay|report|manual|handbook|guide|textbook|text|document|documentation)"
+    r"(?:(?:hand|guide|text|cook|rule|work|source|story)?book|novel|story|plot|poem|play|essay|report|manual|guide|text|document|documentation)"
     r"(?: so far)?",
     re.IGNORECASE,
 )
@@ -66,10 +68,11 @@ _ORDINAL = re.compile(
 )
 _TITLED = (
     re.compile(
-        rf"(?:the |this )?{KINDS} (?:on|about|called|titled|entitled|named|of|for)? ?(?P<title>.+)",
+        rf"(?:the |this )?{_TITLED_KINDS} (?:on|about|called|titled|entitled|named|of|for)? ?"
+        r"(?P<title>.*[^\W\d_].*)",
         re.IGNORECASE,
     ),
-    re.compile(rf"(?:the )?(?P<title>.+?) {KINDS}", re.IGNORECASE),
+    re.compile(rf"(?:the )?(?P<title>.+?) {_TITLED_KINDS}", re.IGNORECASE),
 )
 _NTH = re.compile(r"(\d+)(?:st|nd|rd|th)")
 # By their first two letters: appendix and part; chapter, lesson, module, week and unit.

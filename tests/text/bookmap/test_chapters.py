@@ -45,6 +45,17 @@ def test_a_part_is_a_group_of_chapters() -> None:
     assert name_chapters(tree) == ["a", "b", "end"]
 
 
+def test_a_volume_is_a_group_of_what_is_called_chapters() -> None:
+    tree = make_tree(
+        ("volume 1", "", ()),
+        ("chapter 1", "Text.", ("volume 1",)),
+        ("chapter 2", "Text.", ("volume 1",)),
+        ("volume 2", "", ()),
+        ("Chapter 3", "Text.", ("volume 2",)),
+    )
+    assert name_chapters(tree) == ["chapter 1", "chapter 2", "Chapter 3"]
+
+
 def test_the_gist_of_a_chapter_covers_its_sections() -> None:
     said = "The {} stands on the northern point of the harbour and can be seen for miles."
     rows = [(f"a{n}", said.format(name), ("a",)) for n, name in enumerate(["lamp", "tower", "house", "wall"])]

@@ -1,11 +1,12 @@
 """The chapters of a book, and the gist of each: sentences of its own, in order, covering its parts.
 
 A chapter is a heading of the highest level with everything under it. A part, which has no text of its own
-and chapters with sections under it, is not a chapter but a group of them.
+and chapters under it (they have sections of their own, or are called chapters), is a group of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from octavo.types import Section
 
 CHAPTER_SENTENCES = 5
+_CHAPTER = re.compile(r"chapter\b", re.IGNORECASE)
 
 
 def list_chapters(sections: Sequence[Section]) -> list[int]:
@@ -33,7 +35,8 @@ def list_chapters(sections: Sequence[Section]) -> list[int]:
     found: list[int] = []
     for root in roots:
         below = children.get(root, [])
-        is_part = not sections[root].text and 2 * sum(child in children for child in below) >= len(below) > 0
+        inner = sum(child in children or _CHAPTER.match(sections[child].title) is not None for child in below)
+        is_part = not sections[root].text and 2 * inner >= len(below) > 0
         found += below if is_part else [root]
     return found
 

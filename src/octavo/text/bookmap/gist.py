@@ -79,7 +79,7 @@ def leans(sentence: str) -> bool:
 
 def is_spoken(sentence: str) -> bool:
     """Whether a sentence begins as speech, as an item or with a number, and not as a statement."""
-    return sentence[:1] in "“\"‘'-—[(•*" or sentence[:1].isdigit()
+    return sentence[:1] in "“\"‘'`-—[(•*" or sentence[:1].isdigit()
 
 
 def announces(sentence: str) -> bool:
