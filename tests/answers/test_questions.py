@@ -6,7 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.questions import Expected, QuestionKind, Role, is_negative, parse_question
+from octavo.answers.questions import (
+    Expected,
+    QuestionKind,
+    Role,
+    is_negative,
+    parse_question,
+    write_question,
+)
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("who is ahab", "Who is ahab?"),
+        ("  whats the quota ", "Whats the quota?"),
+        ("in which year did it sink", "In which year did it sink?"),
+        ("did it sink?", "Did it sink?"),
+        ("Why. ", "Why."),
+        ("tell me about ahab", "tell me about ahab"),
+        ("isolated boats", "isolated boats"),
+        ("", ""),
+    ],
+)
+def test_a_question_is_written_as_the_readers_learned_questions(typed: str, asked: str) -> None:
+    assert write_question(typed) == asked
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.parts import find_untold_title
 from octavo.answers.presence import has_people
-from octavo.answers.questions import Expected, QuestionKind, parse_question
+from octavo.answers.questions import Expected, QuestionKind, parse_question, write_question
 from octavo.answers.reading import (
     Reading,
     look_around,
@@ -123,6 +123,7 @@ class OfflineAnswerer:
         The kinds are those of English questions to English books, which may have passages in other languages.
         Where `given` is no workspace, `deep` has the passages of it that the large model has read.
         """
+        question = write_question(question)
         other = sum(is_other_language(question, sentence.chunk.language) for sentence in given)
         if other > len(given) / 2:
             return await self._answer_in_any_language(question, given)

@@ -34,6 +34,11 @@ class Expected(StrEnum):
     ANYTHING = "anything"
 
 
+_ASKS = re.compile(
+    r"(?:(?:in|at|on|to|for|from|by|of|with) )?(?:who|whom|whose|what|which|when|where|why|how)(?:['’]?s)?\b"
+    r"|(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|had|may|must)\b",
+    re.IGNORECASE,
+)
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _ORDINAL = r"(?:\d{1,2}(?:st|nd|rd|th)|[A-Za-z]+(?:th|first|second|third))"
@@ -303,6 +308,14 @@ _KINDS = tuple(
     )
 )
 _VERBAL = frozenset(_AUXILIARY.split("|"))
+
+
+def write_question(typed: str) -> str:
+    """Write a question as the trained readers learned questions: "who is ahab" is "Who is ahab?"."""
+    asked = typed.strip()
+    if not _ASKS.match(asked):
+        return typed
+    return f"{asked[:1].upper()}{asked[1:]}{'' if asked.endswith(('?', '.', '!')) else '?'}"
 
 
 def parse_question(question: str) -> ParsedQuestion:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
+from octavo.answers.questions import write_question
 from octavo.concurrency import run_blocking
 from octavo.errors import NotFound
 from octavo.models.weights import GATE, GATE_LARGE, LARGE, MULTILINGUAL_READER, VERIFIER
@@ -182,7 +183,8 @@ class Workspace(Sequence[Sentence]):
             own = Evidence(chunk=self.bounds.passage, relevance_score=1.0, rank=1)
             return await self._add([own])
         pool = self._preferences.pool_size(top_k)
-        found = await self._retriever.find(query, bounds=self.bounds, top_k=pool, reader=reader)
+        asked = write_question(query)
+        found = await self._retriever.find(asked, bounds=self.bounds, top_k=pool, reader=reader)
         self.deep |= found.deep
         self.readers |= dict.fromkeys(found.readers)
         return await self._add(self._preferences.apply(found.evidence, top_k=top_k))
