@@ -92,7 +92,7 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid"
     )
 
-    # Messages to strangers hide absolute paths, and a later change of the current folder must not matter.
+    # Only an absolute path can be told from other words, and hidden from strangers, wherever it is named.
     data: Annotated[Path, AfterValidator(Path.absolute)] = Field(
         default_factory=lambda: find_default_data(), description="where the library lives"
     )
