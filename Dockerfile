@@ -11,7 +11,7 @@ RUN /opt/octavo/bin/pip install --no-cache-dir --disable-pip-version-check -c co
 
 FROM python:3.12-slim
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin octavo \
-    && install -d -o octavo -g octavo /data
+    && install -d -m 700 -o octavo -g octavo /data
 COPY --from=build /opt/octavo /opt/octavo
 ENV PATH=/opt/octavo/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

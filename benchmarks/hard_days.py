@@ -4,9 +4,10 @@
 
 Each trial makes or copies a library, does harm to it, and looks at what is left: lost, damaged and outdated
 records, changed titles and labels, damaged answers, snapshots while books come in, damaged backups, a full
-disk, trailers without end, floods of connections and uploads that drip. A trial holds when nothing that was
-acknowledged is lost, nothing false is shown without being noticed, and the service goes on. The kills are a
-harness of their own, `python -m benchmarks.kills`, and are run here with a few trials.
+disk, trailers without end, floods of connections, and uploads and bodies that drip. A
+trial holds when nothing that was acknowledged is lost, nothing false is shown without being noticed, and the
+service goes on. The kills are a harness of their own, `python -m benchmarks.kills`, and are run here with a
+few trials.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import ExitStack, closing, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -222,13 +223,24 @@ async def fill_disk(day: Day, row: Row) -> None:
 
 async def strain_service(day: Day, row: Row) -> None:
     """Trailers without end, idle connections and dripping uploads: the service must answer all the while."""
+    async with _serve(day) as port:
+        await asyncio.to_thread(_strain, port, row)
+
+
+async def send_slow_bodies(day: Day, row: Row) -> None:
+    """Bodies that do not arrive: requests without a body, and bodies of other addresses, must get through."""
+    async with _serve(day) as port:
+        await asyncio.to_thread(_send_slow_bodies, port, row)
+
+
+@asynccontextmanager
+async def _serve(day: Day) -> AsyncIterator[int]:
     app = make_app(Settings(data=day.copy("served"), free_space_mb=0), embedder=TinyEmbedder())
     server = uvicorn.Server(make_config(app, host="127.0.0.1", port=0, log=False))
     thread = threading.Thread(target=server.run)
     thread.start()
-    port = await asyncio.to_thread(_wait_for_port, server, thread)
     try:
-        await asyncio.to_thread(_strain, port, row)
+        yield await asyncio.to_thread(_wait_for_port, server, thread)
     finally:
         server.should_exit = True
         await asyncio.to_thread(thread.join, SECONDS)
@@ -258,6 +270,34 @@ def _strain(port: int, row: Row) -> None:
         for _ in range(300):
             held.enter_context(closing(_connect(port))).sendall(b"GET / HTTP/1.1\r\n")
         row.note(_ask(port, b"/healthz").startswith(b"HTTP/1.1 200"), "300 half-open connections")
+
+
+def _send_slow_bodies(port: int, row: Row) -> None:
+    with ExitStack() as held:
+        _hold_bodies(held, port)
+        for path in (b"/", b"/healthz", b"/v1/books"):
+            row.note(_ask(port, path).startswith(b"HTTP/1.1 200"), f"{path.decode()} during slow bodies")
+    with ExitStack() as held:
+        _hold_bodies(held, port, b"x-forwarded-for: 203.0.113.1\r\n")
+        row.note(_search(port), "a search during slow bodies of another address")
+    row.note(_search(port), "a search after slow bodies")
+
+
+def _hold_bodies(held: ExitStack, port: int, header: bytes = b"") -> None:
+    """Begin to send 300 bodies, more than the service takes at once."""
+    head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9000\r\n"
+    for _ in range(300):
+        held.enter_context(closing(_connect(port))).sendall(head + header + b"\r\n{")
+
+
+def _search(port: int) -> bool:
+    body = b'{"query": "tide"}'
+    head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+    kind = b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    with closing(_connect(port)) as line, suppress(OSError):
+        line.sendall(head + kind + body)
+        return line.recv(65_536).startswith(b"HTTP/1.1 200")
+    return False
 
 
 def _connect(port: int) -> socket.socket:
@@ -291,6 +331,7 @@ HARMS: dict[str, Callable[[Day, Row], Coroutine[Any, Any, None]]] = {
     "backup": damage_backup,
     "disk": fill_disk,
     "service": strain_service,
+    "bodies": send_slow_bodies,
 }
 
 

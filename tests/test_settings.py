@@ -52,6 +52,18 @@ def test_the_data_directory_is_the_users_own_by_default(
     assert Settings().data == tmp_path / ".local" / "share" / "octavo"
 
 
+def test_the_data_directory_is_absolute_however_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Settings(data=Path("hl")).data == tmp_path / "hl"
+    monkeypatch.setenv("OCTAVO_DATA", "of-the-variable")
+    assert Settings().data == tmp_path / "of-the-variable"
+    monkeypatch.delenv("OCTAVO_DATA")
+    monkeypatch.setenv("XDG_DATA_HOME", "share")
+    assert Settings().data == tmp_path / "share" / "octavo"
+
+
 def test_arguments_go_before_variables_before_the_file_before_defaults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

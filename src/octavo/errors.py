@@ -26,7 +26,11 @@ says what to do.
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
+
+# An absolute path, and no part of a web address.
+_PATH = re.compile(r"(?<![\w.:/-])/(?:[^\s/:;,'\"]+/)*[^\s/:;,'\"]+")
 
 
 class OctavoError(Exception):
@@ -43,6 +47,13 @@ class OctavoError(Exception):
     @property
     def message(self) -> str:
         return str(self.args[0])
+
+
+def hide_paths(error: OctavoError) -> tuple[str, str]:
+    """Return the message and the hint for strangers: without paths, where the machine is at fault."""
+    if not isinstance(error, MachineError):
+        return error.message, error.hint
+    return _PATH.sub("the data folder", error.message), _PATH.sub("[path]", error.hint)
 
 
 class CallerError(OctavoError):

@@ -103,6 +103,8 @@ class ServiceLimits:
     """Streams at once for one key, or one address where no key is used."""
     uploads: int = 4
     """Uploads arriving at once for one key, or one address where no key is used."""
+    bodies: int = 16
+    """Bodies of other requests arriving at once from one address. This machine is not counted."""
     upload_kb_per_second: float = 8.0
     """An upload that is slower on average, after ten seconds, is refused."""
     queue: int = 16

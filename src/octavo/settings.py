@@ -15,7 +15,7 @@ from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -92,7 +92,10 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid"
     )
 
-    data: Path = Field(default_factory=lambda: find_default_data(), description="where the library lives")
+    # Only an absolute path can be told from other words, and hidden from strangers, wherever it is named.
+    data: Annotated[Path, AfterValidator(Path.absolute)] = Field(
+        default_factory=lambda: find_default_data(), description="where the library lives"
+    )
     embedder: str = Field(
         AUTO,
         description="'auto' (by the language of each book), 'english', 'multilingual', 'minilm-fp32', a "
@@ -322,4 +325,4 @@ def find_default_data() -> Path:
     import os
 
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(base) / "octavo"
+    return (Path(base) / "octavo").absolute()

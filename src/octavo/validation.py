@@ -25,6 +25,7 @@ from octavo.errors import InvalidTransition, InvalidValue
 LARGEST_EXACT_INTEGER = 2**53 - 1
 URL_SCHEMES = frozenset({"http", "https", "book"})
 _NOT_IN_URL = re.compile(r"[\s\x00-\x1f\x7f<>\"{}|\\^`\ud800-\udfff]")
+_CREDENTIALS = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?//)[^/?#]*@")
 _NOT_IN_TEXT = re.compile(r"[\x00\ud800-\udfff]")
 
 State = TypeVar("State", bound=StrEnum)
@@ -188,6 +189,11 @@ def check_url(field: str, value: str) -> None:
         valid = False
     if not valid:
         raise InvalidValue(field, "must be a valid URL (http, https or book)", value)
+
+
+def remove_credentials(url: str) -> str:
+    """Return the address without a user and a password."""
+    return _CREDENTIALS.sub(r"\1", url, count=1)
 
 
 def parse_origin(url: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from octavo.errors import BadBook, InvalidValue, NotFound, StoreError
 from octavo.events import Compared, Embedding, IngestEvent, Parsed, Published
+from octavo.ingest.edition import CREDENTIALS_LEFT_OUT
 from octavo.library import Library
 from octavo.models.multilingual import MultilingualEmbedder
 from octavo.protocols import EVERYWHERE
@@ -99,6 +100,20 @@ async def test_one_title_for_all_is_the_title_of_the_book_and_addresses_name_the
         assert (book.id, book.title) == ("robots", "Robots")
         titles = [section.title for section in await robots.contents("robots")]
         assert titles == ["Getting started", "The arm", "Grip"]
+
+
+async def test_a_password_in_the_addresses_of_a_collection_is_left_out(
+    tmp_path: Path, server: QdrantServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.support.foreign_collections.SITE", "https://me:secret@robots.example")
+    fill_collection(server, ROBOTS, embedder=TinyEmbedder())
+    events = list[IngestEvent]()
+    async with library(tmp_path) as robots:
+        await robots.attach(source(server), on_event=events.append)
+        found = await robots.search("force of the gripper")
+        assert found[0].chunk.url == "https://robots.example/intro"
+    (parsed,) = [event for event in events if isinstance(event, Parsed)]
+    assert parsed.warnings == (CREDENTIALS_LEFT_OUT,)
 
 
 async def test_pages_that_share_a_title_stand_under_it(tmp_path: Path, server: QdrantServer) -> None:

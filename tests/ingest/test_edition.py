@@ -111,6 +111,11 @@ async def test_a_given_title_and_address_stay_for_later_editions(records: Record
     assert (revised.book_id, revised.title, revised.unchanged) == ("high-tides", "High Tides", False)
 
 
+async def test_a_password_in_the_address_of_an_earlier_edition_is_left_out(records: Records) -> None:
+    await shelve(records, replace(parsed(TEXTS), base_url="https://me:secret@example.org/"))
+    assert (await look(records, parsed(TEXTS))).base_url == "https://example.org/"
+
+
 async def test_two_books_of_one_title_have_two_ids_and_each_keeps_its_own(records: Records) -> None:
     first = await shelve(records, parsed(TEXTS))
     second = await shelve(records, parsed(OTHER, file="other.md"))

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.errors import InvalidValue
-from octavo.ingest.edition import accept_web_address, build_sections, choose_title, hash_content, hash_words
+from octavo.ingest.edition import (
+    CREDENTIALS_LEFT_OUT,
+    accept_web_address,
+    build_sections,
+    choose_title,
+    drop_credentials,
+    hash_content,
+    hash_words,
+)
 from octavo.readers.parsed import ParsedBook, ParsedSection
 from octavo.types import BookFormat, PageMark, Section
 
@@ -153,3 +161,13 @@ def test_any_change_of_text_structure_or_address_changes_the_content_hash(change
 @pytest.mark.parametrize("said", [None, "", "book://x/y", "ftp://x", "https://", "http://a b", "{{ SITE }}"])
 def test_what_is_no_address_on_the_web_is_not_taken_for_one(said: str | None) -> None:
     assert accept_web_address(said) is None
+
+
+def test_a_user_and_a_password_in_a_books_addresses_are_left_out_with_a_warning() -> None:
+    page = part("One", url="https://me:secret@example.org/one")
+    book = replace(parsed(page, part("Two", url="two")), base_url="https://me:secret@example.org/")
+    clean = drop_credentials(book)
+    assert clean.base_url == "https://example.org/"
+    assert [section.url for section in clean.sections] == ["https://example.org/one", "two"]
+    assert clean.warnings == (CREDENTIALS_LEFT_OUT,)
+    assert drop_credentials(clean) is clean

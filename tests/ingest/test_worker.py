@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from octavo import events
+from octavo.errors import StoreError
 from octavo.ingest.worker import ABANDONED_SECONDS, UPLOADS, OnEvent, Worker, to_progress
 from octavo.library import Library
 from octavo.records.jobs import Job, JobProgress, JobQueue, JobState
@@ -227,6 +228,19 @@ async def test_a_job_that_is_cancelled_when_its_book_is_out_is_done(desk: Desk) 
     done = await desk.queue.find(job.id)
     assert (done.state, done.book_id) == (JobState.DONE, "tides-md")
     assert [book.id for book in await desk.library.books()] == ["tides-md"]
+
+
+async def test_the_error_of_a_job_does_not_name_the_machines_folders(desk: Desk) -> None:
+    job = await desk.sent()
+
+    async def fail(path: Path, options: BookOptions, note: OnEvent) -> Book:
+        raise StoreError("the disk of /srv/private is full", hint="Look at /srv/private.")
+
+    assert await Worker(desk.queue, fail, data=desk.library.settings.data).run_once()
+    error = (await desk.queue.find(job.id)).error
+    assert error is not None
+    assert error["message"] == "the disk of the data folder is full"
+    assert "/srv" not in error["hint"]
 
 
 async def test_a_worker_that_is_stopped_when_its_book_is_out_does_not_give_it_back(desk: Desk) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ from octavo.testing import (
 )
 from octavo.types import RefusalReason, Scope, ScopeType
 from octavo.verification.claims import Sentence
+from octavo.verification.gate import SURE_TRANSLATION
+from octavo.verification.meaning import Opinions
 from tests.support.answerers import add_tides, assert_well_cited, query_records
 from tests.support.builders import make_chunk, make_evidence
 from tests.support.copies import copy_library
@@ -469,6 +471,24 @@ async def test_a_rewriting_that_is_none_gives_way_to_the_words_of_the_talk(
     assert events[0].interpreted == "When did a storm break the northern pier in a single night?"
 
 
+class SameOdds:
+    """A verifier that says the same of every claim."""
+
+    def __init__(self, odds: float) -> None:
+        self._odds = odds
+
+    def __call__(self, claim: str, passages: Sequence[str], /) -> list[float]:
+        return [self._odds for _ in passages]
+
+
+SURE_OF_TRANSLATIONS = Opinions(SameOdds(0.0), SameOdds(0.0), multilingual=SameOdds(SURE_TRANSLATION))
+
+
+@pytest.fixture
+def sure_of_translations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("octavo.answers.workspace._make_opinions", lambda *_: SURE_OF_TRANSLATIONS)
+
+
 GERMAN = "Wie viele Boote gingen im Sturm verloren?"
 
 
@@ -484,6 +504,7 @@ def in_german(text: str, gloss: str) -> Script:
     return answering(Say(LOST), writing_in_another_language(text, gloss))
 
 
+@pytest.mark.usefixtures("sure_of_translations")
 async def test_a_question_in_another_language_is_answered_in_it_and_quotes_the_books(
     data: Path, model: ScriptedModel
 ) -> None:
@@ -502,6 +523,16 @@ async def test_a_question_in_another_language_is_answered_in_it_and_quotes_the_b
     assert stored.answer == done.answer
     assert AnsweredJson.from_exchange(stored).claims[0].translated
     assert model.requests[-1].question.startswith(f"Question: {GERMAN}\nIt means: {LOST}")
+
+
+async def test_a_translation_that_no_model_compares_gives_way_to_the_books_own_words(
+    data: Path, model: ScriptedModel
+) -> None:
+    script = in_german("Im Sturm gingen alle Fische verloren.", SEVEN)
+    async with open_library_with_model(data, says(model, script)) as library:
+        said = await ask_question(library, GERMAN)
+    assert said.answer.content == f"{SEVEN} [1]"
+    assert said.answer.translated == ()
 
 
 @pytest.mark.parametrize(
@@ -539,6 +570,7 @@ async def test_a_gloss_carries_nothing_where_question_and_book_share_a_language(
 URDU = "طوفان میں سات کشتیاں اپنے تمام جالوں سمیت ضائع ہو گئیں۔"
 
 
+@pytest.mark.usefixtures("sure_of_translations")
 @pytest.mark.parametrize("asked", [f"Answer in Urdu: {LOST}", f"{LOST} Please answer in Urdu."])
 async def test_an_answer_is_written_in_the_language_that_the_reader_wants(
     data: Path, model: ScriptedModel, asked: str
@@ -584,7 +616,7 @@ async def test_an_order_about_a_selection_goes_to_the_model_and_its_claims_pass_
 
 def test_a_translation_is_compared_again_with_the_sentence_that_it_is_cited_with() -> None:
     class Found(list[Sentence]):
-        opinions = None
+        opinions = SURE_OF_TRANSLATIONS
 
     evidence = [make_evidence(make_chunk("The town was founded in 1547. The king died in the old castle."))]
     workspace: Any = Found(number_sentences(evidence, bound_by_books()))

@@ -153,6 +153,36 @@ async def test_a_full_disk_is_said(data: Path) -> None:
     assert store.sound
 
 
+async def test_a_folder_that_everyone_may_open_is_told_and_left_to_its_owner_by_repair(data: Path) -> None:
+    data.chmod(0o755)
+    folder = (await examine(data, TinyEmbedder()))["folder"]
+    assert not folder.sound
+    assert folder.said.endswith("; other users of this machine may open it")
+    assert "doctor --repair" in folder.hint
+    assert data.stat().st_mode & 0o777 == 0o755
+    assert (await examine(data, TinyEmbedder(), repair=True))["folder"].sound
+    assert data.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_folder_that_is_shared_with_a_group_alone_stays_so(data: Path) -> None:
+    data.chmod(0o750)
+    assert (await examine(data, TinyEmbedder(), repair=True))["folder"].sound
+    assert data.stat().st_mode & 0o777 == 0o750
+
+
+async def test_a_folder_whose_rights_cannot_be_changed_is_told_and_nothing_else_fails(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("the volume does not allow it")
+
+    data.chmod(0o755)
+    monkeypatch.setattr(Path, "chmod", refuse)
+    seen = await examine(data, TinyEmbedder(), repair=True)
+    assert [name for name, finding in seen.items() if not finding.sound] == ["folder"]
+    assert "chmod 700" in seen["folder"].hint
+
+
 async def test_a_model_that_is_not_there_ends_the_examination(data: Path) -> None:
     async with Library.open(settings=Settings(data=data, embedder="/no/such/model")) as library:
         findings = await library.examine()

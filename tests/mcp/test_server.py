@@ -16,7 +16,7 @@ from mcp import Client, MCPError
 from mcp.types import CallToolResult, TextContent
 
 from octavo.answers.replies import Answerer
-from octavo.errors import TooMany
+from octavo.errors import StoreError, TooMany
 from octavo.events import Retrieved
 from octavo.library import Library
 from octavo.mcp import Visitor, make_server
@@ -225,6 +225,16 @@ async def test_a_mistake_of_the_program_is_told_by_its_kind_only(opened: Library
     async with client(opened, reserve=broken) as assistant:
         told = await complaint(assistant, "ask_book", question=LOST)
         assert told == ("internal", "Internal error: ZeroDivisionError.")
+
+
+async def test_a_failure_of_the_machine_is_told_without_its_folders(opened: Library) -> None:
+    def fail() -> Any:
+        raise StoreError("the store at /srv/private/store is damaged", hint="Look at /srv/private.")
+
+    async with client(opened, reserve=fail) as assistant:
+        _, said = await complaint(assistant, "ask_book", question=LOST)
+        assert "the store at the data folder is damaged" in said
+        assert "/srv" not in said
 
 
 async def test_for_a_visitor_with_some_books_there_are_no_others(opened: Library) -> None:

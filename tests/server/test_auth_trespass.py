@@ -190,9 +190,10 @@ def test_records_that_do_not_answer_are_no_reason_for_a_bare_error(
         assert served.get("/nothing", headers={"origin": SITE}).type == PROBLEM
 
 
-def slow_body(port: int) -> socket.socket:
+def slow_body(port: int, *, address: str = "") -> socket.socket:
     line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     head = "POST /v1/ask HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head += f"x-forwarded-for: {address}\r\n" if address else ""
     line.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
     return line
 
@@ -214,10 +215,37 @@ def test_bodies_that_do_not_arrive_keep_nobody_elses_place(tmp_path: Path) -> No
         wait_until(lambda: load.arriving == 2 * ARRIVING)
         got = ann.post("/v1/search", {"query": LOST})
         assert (got.status, got.json["code"]) == (503, "overloaded")
+        for path in ("/", "/healthz", "/v1/books", "/v1/books/the-tides/contents"):
+            assert ann.get(path).status == 200, path
+        assert ann.call("DELETE", "/v1/sessions/unknown").status == 404
         for line in lines:
             line.close()
         wait_until(lambda: load.arriving == 0)
         assert ann.post("/v1/search", {"query": LOST}).status == 200
+
+
+def test_one_address_cannot_take_all_places_of_arriving_bodies(tmp_path: Path) -> None:
+    limits, folder = ServiceLimits(working=2, bodies=3), add_tides(tmp_path)
+    with serve_library(
+        folder, answerer=AllSentencesAnswerer("boats"), keys_required=True, service=limits
+    ) as served:
+        load = served.app.state.load
+        ann = with_key(served)
+
+        def search(address: str) -> tuple[int, str]:
+            got = ann.post("/v1/search", {"query": LOST}, headers={"x-forwarded-for": address})
+            return got.status, got.json.get("code", "")
+
+        lines = [slow_body(served.port, address="203.0.113.1") for _ in range(3)]
+        wait_until(lambda: load.arriving == 3)
+        assert search("203.0.113.1") == (429, "too_many_requests")
+        assert search("203.0.113.2") == (200, "")
+        assert ann.get("/v1/books", headers={"x-forwarded-for": "203.0.113.1"}).status == 200
+        for line in lines:
+            line.close()
+        wait_until(lambda: load.arriving == 0)
+        assert search("203.0.113.1") == (200, "")
+        assert not load.arriving_by_address
 
 
 async def test_a_body_that_takes_too_long_is_refused_and_the_connection_closed() -> None:

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from octavo.errors import BadBook, InvalidValue, OctavoError, RecordsError, StorageLow, StoreError
+from octavo.errors import (
+    BadBook,
+    InvalidValue,
+    OctavoError,
+    RecordsError,
+    StorageLow,
+    StoreError,
+    WeightsError,
+)
 from octavo.server.errors import describe_error, make_error_response
 from tests.support.answerers import add_tides
 from tests.support.book_service import serve_books
@@ -27,6 +35,12 @@ def test_the_machines_folders_are_not_named(error: OctavoError) -> None:
     for said in (json.loads(bytes(make_error_response(error).body)), describe_error(error)):
         assert FOLDER not in said["detail"]
         assert "the data folder" in said["detail"]
+
+
+def test_hints_do_not_name_the_machines_folders() -> None:
+    error = WeightsError("the model's file is damaged", hint=f"Delete {FOLDER}/models/a.onnx: start again.")
+    for said in (json.loads(bytes(make_error_response(error).body)), describe_error(error)):
+        assert said["hint"] == "Delete [path]: start again."
 
 
 def test_addresses_and_the_callers_own_words_stay() -> None:

@@ -21,7 +21,7 @@ from octavo.protocols import EVERYWHERE, ChunkStore
 from octavo.settings import Settings
 from octavo.store import open_store, read_store_state, replace_store
 from octavo.store.base import DAMAGED, digest_chunk
-from octavo.store.qdrant import EXACT_UP_TO, QdrantStore, connect
+from octavo.store.qdrant import EXACT_UP_TO, QdrantStore, connect, find_collection
 from octavo.store.qdrant_client import RETRIES
 from tests.support.qdrant_server import QdrantServer
 from tests.support.store_contract import (
@@ -380,3 +380,5 @@ async def test_a_server_of_another_version_is_refused_in_a_sentence(
             return
         with pytest.raises(StoreError, match=f"has version {version}; Octavo needs 1.16 or a later 1.x"):
             await connect(settings, dimension=SIZE, library="ours")
+        assert server.writes == []
+        assert not await find_collection(settings)

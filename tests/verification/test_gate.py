@@ -77,6 +77,13 @@ def test_a_translation_that_the_multilingual_verifier_doubts_gives_way_to_the_bo
         assert verify_claims([claim], SENTENCES, opinions=opinions) == ((kept,), ())
 
 
+def test_a_translation_that_no_multilingual_verifier_compares_gives_way_to_the_books_own_words() -> None:
+    claim = GlossedClaim("Ganz etwas anderes.", ("s1",), gloss=SENTENCES["s1"].text)
+    for opinions in (None, Opinions(Verifier(9.0), Verifier(9.0))):
+        kept = (Claim(SENTENCES["s1"].text, ("s1",)),)
+        assert verify_claims([claim], SENTENCES, opinions=opinions) == (kept, ())
+
+
 def test_a_claim_in_another_language_is_checked_by_its_gloss() -> None:
     text = SENTENCES["s1"].text
     assert verify_claim(GlossedClaim("Das Relais.", ("s1",), gloss=text), SENTENCES).supported

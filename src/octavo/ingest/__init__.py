@@ -22,6 +22,7 @@ from octavo.ingest.edition import (
     apply_options,
     build_sections,
     compare,
+    drop_credentials,
     identify,
     make_fingerprint,
     prepare_edition,
@@ -114,7 +115,8 @@ async def _parse(
 ) -> ParsedBook:
     from octavo.ingest.scans import read_book
 
-    return apply_options(await read_book(path, context, language=options.language, on_page=on_page), options)
+    parsed = await read_book(path, context, language=options.language, on_page=on_page)
+    return apply_options(drop_credentials(parsed), options)
 
 
 async def _identify(

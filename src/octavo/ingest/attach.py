@@ -27,6 +27,7 @@ from octavo.errors import BadBook, InvalidValue
 from octavo.events import IngestEvent, Parsed, Published
 from octavo.ingest.chunking import NAMESPACE, make_embedded_text
 from octavo.ingest.edition import (
+    CREDENTIALS_LEFT_OUT,
     TITLE_MOST,
     Edition,
     build_sections,
@@ -44,7 +45,7 @@ from octavo.text.languages import identify_languages, identify_sections
 from octavo.text.sentences import split_long
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Book, BookFormat, Chunk, Section
 from octavo.types.books import read_languages
-from octavo.validation import LARGEST_EXACT_INTEGER
+from octavo.validation import LARGEST_EXACT_INTEGER, remove_credentials
 
 if TYPE_CHECKING:
     from octavo.ingest.context import Changes
@@ -84,7 +85,8 @@ async def attach(
     """Add a collection as a book, and yield the progress. The last event is `Published`."""
     from octavo.store.qdrant_import import read_points
 
-    found, keys = await read_points(source)
+    given, keys = await read_points(source)
+    found = [replace(point, url=remove_credentials(point.url)) for point in given]
     wanted = options.title or _find_common_title(found) or source.collection
     title = collapse(clean(wanted))[:TITLE_MOST].strip()
     pages = await run_blocking(_build_pages, found, title)
@@ -96,6 +98,8 @@ async def attach(
         own, notes = await run_blocking(_check_vectors, found, embedder)
         if keys != USUAL_KEYS:
             notes = (f"read {keys.describe()}", *notes)
+        if found != given:
+            notes = (*notes, CREDENTIALS_LEFT_OUT)
         yield Parsed(title, len(pages), parsed.characters, 0, notes)
         label = f"{urlsplit(source.url).netloc}/{source.collection}"
         known = await _find_known(label, options, context.records)

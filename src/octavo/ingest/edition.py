@@ -50,6 +50,7 @@ RESERVED_ID = "selection"
 SAME_BOOK_SHARE = 0.1
 # Files of one name share a licence or a preface more often than books of one title do.
 RETITLED_SHARE = 0.5
+CREDENTIALS_LEFT_OUT = "the book's own web address holds a user or a password, which is left out"
 _WORDS = re.compile(r"\w+")
 _SAFE_IN_PATHS = "/%~:@!$&'()*+,;="
 _SAFE_IN_ANCHORS = "%~:@!$&()*+,;=/?"
@@ -113,6 +114,17 @@ def apply_options(parsed: ParsedBook, options: BookOptions) -> ParsedBook:
     )
 
 
+def drop_credentials(parsed: ParsedBook) -> ParsedBook:
+    """Take users and passwords out of the addresses that a book gives its pages, with a warning."""
+    base_url = parsed.base_url and validation.remove_credentials(parsed.base_url)
+    urls = [validation.remove_credentials(section.url) for section in parsed.sections]
+    if base_url == parsed.base_url and urls == [section.url for section in parsed.sections]:
+        return parsed
+    sections = tuple(replace(s, url=url) for s, url in zip(parsed.sections, urls, strict=True))
+    warnings = (*parsed.warnings, CREDENTIALS_LEFT_OUT)
+    return replace(parsed, base_url=base_url, sections=sections, warnings=warnings)
+
+
 async def identify(
     parsed: ParsedBook, source_file: str, *, options: BookOptions, records: Records, fingerprint: str
 ) -> Identity:
@@ -125,7 +137,9 @@ async def identify(
     words = await run_blocking(hash_words, parsed)
     known = await _find_known(parsed, source_file, words, options, records)
     title = choose_title(parsed, options.title or (known.title if known else None))
-    base_url = options.base_url or (known.base_url if known else None) or accept_web_address(parsed.base_url)
+    # An earlier version may have kept a password.
+    before = validation.remove_credentials(known.base_url) if known and known.base_url else None
+    base_url = options.base_url or before or accept_web_address(parsed.base_url)
     content = await run_blocking(
         hash_content, parsed, title=title, base_url=base_url, source_file=source_file
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from octavo.concurrency import RetryPolicy, complete, retry, run_blocking
-from octavo.errors import BadBook, OctavoError
+from octavo.errors import BadBook, OctavoError, hide_paths
 from octavo.events import Compared, Embedding, Fetched, IngestEvent, Parsed, Preparing, Published, Storing
 from octavo.records.jobs import Job, JobProgress, JobQueue
 from octavo.records.options import BookOptions
@@ -243,7 +243,9 @@ def _name_outcome(event: IngestEvent) -> str:
 
 def _describe_error(error: BaseException) -> dict[str, str]:
     if isinstance(error, OctavoError):
-        return {"code": error.code, "message": error.message, "hint": error.hint}
+        # Whoever may send books over HTTP reads it.
+        message, hint = hide_paths(error)
+        return {"code": error.code, "message": message, "hint": hint}
     return {
         "code": "internal",
         "message": f"an unexpected error occurred: {type(error).__name__}",

@@ -131,7 +131,7 @@ class Library:
         """Open the library in folder `data`. The folder is created if it does not exist."""
         chosen = settings or (Settings() if data is None else Settings(data=Path(data)))
         if settings is not None and data is not None:
-            chosen = settings.model_copy(update={"data": Path(data)})
+            chosen = settings.model_copy(update={"data": Path(data).absolute()})
         async with AsyncExitStack() as closing:
             with translate_errors(str(chosen.data)):
                 chosen.data.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from octavo.errors import OctavoError, require_extra
+from octavo.errors import OctavoError, hide_paths, require_extra
 from octavo.schemas.tools import ToolPassages
 from octavo.types import TOP_K_MOST, Evidence, Question
 
@@ -46,7 +46,7 @@ def make_search_tool(find: FindPassages, *, name: str, top_k: int) -> FunctionTo
             question = _read_question(arguments, top_k=top_k)
             found = await find(question)
         except OctavoError as error:
-            return " ".join(part for part in (error.message, error.hint) if part)
+            return " ".join(part for part in hide_paths(error) if part)
         except (ValueError, RecursionError):
             return "The arguments were not a JSON object with a `query`."
         return json.dumps(ToolPassages.from_results(list(found)).to_json(), ensure_ascii=False)

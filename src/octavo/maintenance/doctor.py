@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.concurrency import run_blocking
@@ -84,7 +86,9 @@ async def examine(
     on_event: OnEvent | None = None,
 ) -> list[Finding]:
     """Check everything that can be wrong with a library, after the treatment that was asked for."""
-    findings = [_check_disk(settings), await _check_records(records)]
+    if treatment is Treatment.REPAIR:
+        _shut_out_others(settings.data)
+    findings = [_check_folder(settings), await _check_records(records)]
     if settings.model:
         findings.append(await _check_language_model(settings))
     if settings.local_models:
@@ -136,13 +140,27 @@ def _describe_rebuilt(done: Rebuilt) -> Finding:
     return Finding(Treatment.REBUILD, f"{said}; not rebuilt: {names}", sound=False, hint=hint)
 
 
-def _check_disk(settings: Settings) -> Finding:
+def _check_folder(settings: Settings) -> Finding:
     free = shutil.disk_usage(settings.data).free // MB
-    said = f"{settings.data} with {free:,} MB free"
-    enough = free >= settings.free_space_mb
-    return Finding(
-        "folder", said, enough, "" if enough else "Free some space; until then nothing can be added."
-    )
+    said, hints = f"{settings.data} with {free:,} MB free", list[str]()
+    if free < settings.free_space_mb:
+        hints.append("Free some space; until then nothing can be added.")
+    if _is_open_to_others(settings.data):
+        said += "; other users of this machine may open it"
+        hints.append(f"{REPAIR} If that changes nothing, the owner of the folder has to `chmod 700` it.")
+    return Finding("folder", said, not hints, " ".join(hints))
+
+
+def _is_open_to_others(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IRWXO)
+
+
+def _shut_out_others(folder: Path) -> None:
+    """Leave a folder that everyone may open to its owner alone. One that only a group shares stays so."""
+    # A mounted volume may refuse; the check reports it then.
+    with suppress(OSError):
+        if _is_open_to_others(folder):
+            folder.chmod(0o700)
 
 
 async def _check_records(records: Records) -> Finding:

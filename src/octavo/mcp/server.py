@@ -34,7 +34,7 @@ from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
 from octavo import __version__
-from octavo.errors import NotFound, OctavoError
+from octavo.errors import NotFound, OctavoError, hide_paths
 from octavo.library import Library
 from octavo.mcp import descriptions, tools
 from octavo.mcp.arguments import (
@@ -149,8 +149,10 @@ async def _run(tool: ToolDefinition, arguments: dict[str, Any], call: ToolCall) 
     except ValidationError as wrong:
         return _fail(_describe_mistakes(wrong), "The tool's schema says what it takes.", "invalid_request")
     except OctavoError as error:
-        hint = _HINTS.get(error.what, error.hint) if isinstance(error, NotFound) else error.hint
-        return _fail(error.message, hint, error.code)
+        said, hint = hide_paths(error)
+        if isinstance(error, NotFound):
+            hint = _HINTS.get(error.what, hint)
+        return _fail(said, hint, error.code)
     except Exception as error:
         log.error("a tool failed", exc_info=error)
         return _fail(f"Internal error: {type(error).__name__}.", "", "internal")

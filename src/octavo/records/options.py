@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from octavo import validation
 from octavo.errors import InvalidValue
@@ -29,7 +28,7 @@ class BookOptions:
             raise InvalidValue("title", "must not be empty or only whitespace", self.title)
         if self.base_url is not None:
             validation.check_url("base_url", self.base_url)
-            if "@" in urlsplit(self.base_url).netloc:
+            if validation.remove_credentials(self.base_url) != self.base_url:
                 raise InvalidValue("base_url", "must hold no user and no password", "***")
         if self.book_id is not None and make_slug(self.book_id, most=200) != self.book_id:
             example = make_slug(self.book_id, most=200)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -22,7 +21,6 @@ from octavo.errors import (
     Conflict,
     InvalidValue,
     LibraryBusy,
-    MachineError,
     MissingExtra,
     ModelError,
     NotFound,
@@ -30,6 +28,7 @@ from octavo.errors import (
     Overloaded,
     StorageLow,
     TooMany,
+    hide_paths,
 )
 from octavo.schemas import Json, ProblemJson
 
@@ -52,8 +51,6 @@ STATUS: tuple[tuple[type[OctavoError], int], ...] = (
 )
 
 
-# An absolute path, and no part of a web address.
-_PATH = re.compile(r"(?<![\w.:/-])/(?:[^\s/:;,'\"]+/)*[^\s/:;,'\"]+")
 _CODES = {413: "too_large", 503: "overloaded"}
 
 
@@ -99,8 +96,8 @@ def find_status(error: OctavoError) -> int:
 
 def describe_error(error: OctavoError, *, request_id: str = "") -> Json:
     """Describe an error as the last event of a stream."""
-    said = hide_paths(error)
-    return describe_problem(find_status(error), error.code, said, error.hint, request_id=request_id)
+    said, hint = hide_paths(error)
+    return describe_problem(find_status(error), error.code, said, hint, request_id=request_id)
 
 
 def make_error_response(error: OctavoError, *, request_id: str = "") -> JSONResponse:
@@ -111,13 +108,8 @@ def make_error_response(error: OctavoError, *, request_id: str = "") -> JSONResp
         headers["retry-after"] = str(math.ceil(wait))
     if status == 401:
         headers["www-authenticate"] = "Bearer"
-    said = hide_paths(error)
-    return make_problem(status, error.code, said, error.hint, request_id=request_id, headers=headers)
-
-
-def hide_paths(error: OctavoError) -> str:
-    """Return the message of an error; where the machine is at fault, without the names of its folders."""
-    return _PATH.sub("the data folder", error.message) if isinstance(error, MachineError) else error.message
+    said, hint = hide_paths(error)
+    return make_problem(status, error.code, said, hint, request_id=request_id, headers=headers)
 
 
 def get_request_id(scope: Mapping[str, Any]) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -14,8 +17,22 @@ class Load:
     """Requests that a route is working on."""
     arriving: int = 0
     """Requests whose bodies are still arriving. They wait for their clients and hold up nobody else."""
+    arriving_by_address: Counter[str] = field(default_factory=Counter)
     uploading: int = 0
     """Uploads that are arriving. They do not count as work, so that slow ones keep nobody out."""
     draining: bool = False
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when streams have to end now."""
+
+    @contextmanager
+    def hold_body(self, address: str, *, places: int) -> Iterator[None]:
+        """Count a body that is arriving from this address; a large one takes several places."""
+        self.arriving += places
+        self.arriving_by_address[address] += places
+        try:
+            yield
+        finally:
+            self.arriving -= places
+            self.arriving_by_address[address] -= places
+            if not self.arriving_by_address[address]:
+                del self.arriving_by_address[address]

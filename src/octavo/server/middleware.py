@@ -9,7 +9,8 @@ origin is allowed. A route that needs other rules sets its own headers.
 Bodies are counted while they arrive, whatever their Content-Length says. A body that is too large is refused
 at once; a little more of it is read and discarded, so that an ordinary client gets to read the response, and
 then the connection is closed. JSON is read strictly: no duplicate names, no NaN, no number that a double
-cannot hold, no deep nesting. When the service is busy, a request is told when to try again.
+cannot hold, no deep nesting. When the service is busy, a request is told when to try again. Bodies that
+arrive slowly have places of their own, in all and for each address, so they keep out only other bodies.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from octavo.errors import InvalidValue, OctavoError, Overloaded
+from octavo.errors import InvalidValue, OctavoError, Overloaded, TooMany
 from octavo.limits import MB, ServiceLimits
-from octavo.server.auth import AccessControl, is_loopback
+from octavo.server.auth import AccessControl, is_loopback, normalise_address
 from octavo.server.errors import get_request_id, handle_unexpected, make_error_response, make_problem
 from octavo.server.load import Load
 
@@ -111,9 +112,18 @@ class LimitsMiddleware:
     def _find_overload(self) -> Overloaded | None:
         if self._load.draining:
             return Overloaded("the service is stopping", retry_after=5, hint="Try another instance.")
-        most = self._limits.working
-        if self._load.working >= most or self._load.arriving >= most * ARRIVING:
+        if self._load.working >= self._limits.working:
             return Overloaded("the service is busy", retry_after=1, hint="Try again in a second.")
+        return None
+
+    def _find_body_excess(self, address: str) -> Overloaded | TooMany | None:
+        """Find why a body from this address may not begin to arrive."""
+        if self._load.arriving >= self._limits.working * ARRIVING:
+            return Overloaded("too many requests are arriving", retry_after=1, hint="Try again in a second.")
+        most = self._limits.bodies
+        if not is_loopback(address) and self._load.arriving_by_address[address] >= most:
+            said = f"{most} requests from this address are arriving already"
+            return TooMany(said, retry_after=1, hint="Send one after the other.")
         return None
 
     async def _limit_time(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,16 +154,22 @@ class LimitsMiddleware:
     async def _limit_body(
         self, scope: Scope, receive: Receive, send: _ResponseWatcher, *, most: int, upload: bool
     ) -> None:
-        counted = _BodyCounter(receive, most=most)
+        counted, headers = _BodyCounter(receive, most=most), Headers(scope=scope)
         try:
-            _check_length(Headers(scope=scope), most)
+            _check_length(headers, most)
             if upload:
                 await self._pass_upload(scope, counted, send)
                 return
             if scope["method"] in ("GET", "HEAD", "OPTIONS"):
                 await self._pass_to_route(scope, counted, send)
                 return
-            body = await self._receive_body(counted, most)
+            address = normalise_address(scope.get("client"))
+            excess = self._find_body_excess(address) if _announces_body(headers) else None
+            if excess is not None:
+                refusal = make_error_response(excess, request_id=get_request_id(scope))
+                await refusal(scope, receive, send)
+                return
+            body = await self._receive_body(counted, most, address=address)
             if body is None:
                 # The client left before the request was complete.
                 return
@@ -174,20 +190,18 @@ class LimitsMiddleware:
             failed = make_problem(408, "timeout", said, request_id=get_request_id(scope), headers=_CLOSE)
             await failed(scope, receive, send)
 
-    async def _receive_body(self, receive: Receive, most: int) -> bytes | None:
+    async def _receive_body(self, receive: Receive, most: int, *, address: str) -> bytes | None:
         # A body that may be larger than usual counts as several: all together have a limit.
         places = -(-most // (self._limits.max_body_kb * 1024))
-        self._load.arriving += places
+        within = self._body_seconds if self._body_seconds < self._limits.request_seconds else None
         try:
-            within = self._body_seconds if self._body_seconds < self._limits.request_seconds else None
-            async with asyncio.timeout(within) as limit:
-                return await _read_body(receive)
+            with self._load.hold_body(address, places=places):
+                async with asyncio.timeout(within) as limit:
+                    return await _read_body(receive)
         except TimeoutError:
             if limit.expired():
                 raise TooSlow from None
             raise
-        finally:
-            self._load.arriving -= places
 
     async def _pass_upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a route read an upload without a place among the requests that are worked on."""
@@ -299,6 +313,10 @@ def _check_length(headers: Headers, most: int) -> None:
     said = headers.get("content-length", "0")
     if said.isdecimal() and int(said[:20]) > most:
         raise TooLarge
+
+
+def _announces_body(headers: Headers) -> bool:
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
 def _describe_size(count: int) -> str:

@@ -108,11 +108,12 @@ async def connect(
         settings.store_url, key=settings.store_key, seconds=seconds, retries=retries
     )
     try:
+        # A server that does not fit is left as it is.
+        await connection.check_version()
         if replace_wrong:
             await replace_collection(connection, config)
         else:
             await ensure_collection(connection, config, expected=expected)
-        await connection.check_version()
     except BaseException:
         await connection.close()
         raise

@@ -62,7 +62,13 @@ class QdrantConnection:
             for address in addresses
         ]
 
-    async def call(self, what: str, work: Callable[[AsyncQdrantClient], Awaitable[T]]) -> T:
+    async def call(
+        self,
+        what: str,
+        work: Callable[[AsyncQdrantClient], Awaitable[T]],
+        *,
+        retries: RetryPolicy | None = None,
+    ) -> T:
         """Returns what `work` returns. Errors name it as in "the server did not <what>"."""
 
         async def attempt() -> T:
@@ -77,7 +83,7 @@ class QdrantConnection:
                 raise
 
         try:
-            return await retry(attempt, self._retries, wait_after=_wait_after)
+            return await retry(attempt, retries or self._retries, wait_after=_wait_after)
         except (ResponseHandlingException, TimeoutError) as error:
             raise self._explain_unreachable(what, error) from error
         except ResourceExhaustedResponse as error:
@@ -88,10 +94,12 @@ class QdrantConnection:
     async def check_version(self) -> None:
         """Raise `StoreError` for a server that is too old, or of another generation than the client.
 
-        A proxy may keep the version from us. Then the calls themselves will show whether it fits.
+        A proxy may keep the version from us. Then the calls themselves will show whether it fits. They also
+        report a server that cannot be reached, so this one does not wait for it as long as they do.
         """
+        few = replace(self._retries, tries=min(self._retries.tries, max(2, len(self._clients))))
         try:
-            said = (await self.call("say its version", lambda server: server.info())).version
+            said = (await self.call("say its version", lambda server: server.info(), retries=few)).version
             found = tuple(int(part) for part in said.split("-")[0].split(".")[:2])
         except (StoreError, ValueError):
             return

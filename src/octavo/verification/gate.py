@@ -117,10 +117,12 @@ def _is_sure_translation(claim: Claim, sentences: Mapping[str, Sentence], opinio
     """Say whether a claim needs no translation, or its own words are borne out by the book's.
 
     The gloss was checked already. Whether the claim says the same is another question: a model may gloss
-    honestly and lie in the language that the reader sees.
+    honestly and lie in the language that the reader sees. Where no model can compare them, nothing is sure.
     """
-    if not isinstance(claim, GlossedClaim) or opinions is None or opinions.multilingual is None:
+    if not isinstance(claim, GlossedClaim):
         return True
+    if opinions is None or opinions.multilingual is None:
+        return False
     named = [sentences[id_] for id_ in claim.sentences]
     cited, _ = cite_texts(named, sentences.values())
     return opinions.multilingual(claim.text, [cited])[0] >= SURE_TRANSLATION
