@@ -8,7 +8,7 @@ answer is read as it is stored, damaged or not; its checksum shows whether it wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -85,9 +85,22 @@ async def verify(
     conversations: Conversations, records: Records, answer_id: str | None = None
 ) -> list[Verdict]:
     """Check every citation of one answer, or of all answers."""
+    if answer_id is None:
+        return [verdict async for some in verify_all(conversations, records) for verdict in some]
+    return await _check_answers(await conversations.list_stored_answers(answer_id), records)
+
+
+async def verify_all(conversations: Conversations, records: Records) -> AsyncIterator[list[Verdict]]:
+    """Check every citation of all answers, and yield the verdicts batch by batch."""
+    async for some in conversations.read_stored_answers():
+        yield await _check_answers(some, records)
+
+
+async def _check_answers(answers: Sequence[StoredAnswer], records: Records) -> list[Verdict]:
+    # The texts of a large library do not fit into memory: each batch looks up its own.
     texts = _SectionTexts(records)
     found: list[Verdict] = []
-    for stored in await conversations.list_stored_answers(answer_id):
+    for stored in answers:
         if stored.receipt.get("seal") != checksum_answer(stored):
             found.append(Verdict(stored.id, 0, False, "the stored answer was changed afterwards", "", ""))
         found += [await _check_citation(stored, citation, texts) for citation in stored.citations]

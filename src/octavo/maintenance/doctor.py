@@ -1,4 +1,4 @@
-"""Check a library and repair it: disk, records, models, store, and whether store and records agree.
+"""Check a library and repair it: disk, records, answers, models, store, and whether store and records agree.
 
 Each check ends in a `Finding`. A repair changes only what is wrong: damaged points are written again from the
 records, a store that cannot be opened is set aside and rebuilt, and books that another embedder indexed are
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from octavo.answers.audit import verify_all
 from octavo.concurrency import run_blocking
 from octavo.errors import OctavoError, StoreError
 from octavo.events import IngestEvent
@@ -39,6 +40,7 @@ from octavo.maintenance.repair import (
 from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.loading import load_embedder
 from octavo.protocols import list_versions
+from octavo.records.conversations import Conversations
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ async def examine(
     on_event: OnEvent | None = None,
 ) -> list[Finding]:
     """Check everything that can be wrong with a library, after the treatment that was asked for."""
-    findings = [_check_disk(settings), await _check_records(records)]
+    findings = [_check_disk(settings), *await _check_written(records)]
     if settings.model:
         findings.append(await _check_language_model(settings))
     if settings.local_models:
@@ -101,7 +103,7 @@ async def examine(
             findings.append(await _treat(treatment, settings, records, embedder, on_event))
         except OctavoError as error:
             findings.append(_report_error(treatment, error))
-        findings[1] = await _check_records(records)
+        findings[1:3] = await _check_written(records)
     return [*findings, *await _check_store(settings, records, embedder)]
 
 
@@ -143,6 +145,27 @@ def _check_disk(settings: Settings) -> Finding:
     return Finding(
         "folder", said, enough, "" if enough else "Free some space; until then nothing can be added."
     )
+
+
+async def _check_written(records: Records) -> list[Finding]:
+    return [await _check_records(records), await _check_answers(records)]
+
+
+async def _check_answers(records: Records) -> Finding:
+    """Check every stored answer, as `octavo verify` does."""
+    what, count = "answers", 0
+    wrong: dict[str, str] = {}
+    try:
+        async for verdicts in verify_all(Conversations(records.database), records):
+            count += sum(verdict.number > 0 for verdict in verdicts)
+            wrong |= {each.answer_id: each.note for each in verdicts if each.checked and not each.true}
+    except OctavoError as error:
+        return _report_error(what, error)
+    if not wrong:
+        return Finding(what, f"{count:,} citations, as they were stored")
+    first = "; ".join(f"{note} ({answer_id})" for answer_id, note in list(wrong.items())[:5])
+    hint = "`octavo verify` shows them all. `octavo restore` restores a backup."
+    return Finding(what, f"{len(wrong):,} answers are damaged: {first}", sound=False, hint=hint)
 
 
 async def _check_records(records: Records) -> Finding:

@@ -10,7 +10,7 @@ equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -55,18 +55,23 @@ if TYPE_CHECKING:
 
 ABANDONED_AFTER = timedelta(minutes=15)
 """After so long without an end, the process that worked on a question is taken for dead."""
+ANSWERS_AT_ONCE = 100
+"""How many answers one statement reads to be checked."""
 _ANSWERED = answers.join(questions, answers.c.question_id == questions.c.id)
 _OPEN_SESSION = text(
     "INSERT INTO sessions (session_id, start_time, query_count, owner)"
     " VALUES (:session_id, :start_time, 0, :owner) ON CONFLICT (session_id) DO NOTHING"
 ).bindparams(bindparam("start_time", type_=Moment))
 _RAW_ANSWER = (
+    questions.c.number,
     answers.c.id,
     answers.c.content,
     *(cast(answers.c[name], Text).label(name) for name in ("citations", "evidence", "receipt", "refusal")),
 )
 _LAST_NUMBER = select(func.max(questions.c.number))
 _PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
+# JSON is read as text, so that one damaged row does not fail the others.
+_STORED_ANSWERS = select(*_RAW_ANSWER).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,15 +405,27 @@ class Conversations:
 
     async def list_stored_answers(self, answer_id: str | None = None) -> list[StoredAnswer]:
         """Lists one answer, or all, exactly as they are stored, to be checked."""
-        # JSON is read as text, so that one damaged row does not fail the others.
-        query = select(*_RAW_ANSWER).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
-        if answer_id is not None:
-            query = query.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
+        if answer_id is None:
+            return [stored async for some in self.read_stored_answers() for stored in some]
+        query = _STORED_ANSWERS.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
         async with self._database.connect() as connection:
             found = [parse_stored_answer(row) for row in await connection.execute(query)]
-        if answer_id is not None and not found:
+        if not found:
             raise _make_answer_error(answer_id)
         return found
+
+    async def read_stored_answers(self) -> AsyncIterator[list[StoredAnswer]]:
+        """Yields all answers in batches, in the order asked, exactly as they are stored."""
+        last = -1
+        while True:
+            query = _STORED_ANSWERS.where(questions.c.number > last).limit(ANSWERS_AT_ONCE)
+            async with self._database.connect() as connection:
+                rows = (await connection.execute(query)).all()
+            if rows:
+                yield [parse_stored_answer(row) for row in rows]
+            if len(rows) < ANSWERS_AT_ONCE:
+                return
+            last = rows[-1].number
 
     async def _list_exchanges(
         self, connection: AsyncConnection, condition: ColumnElement[bool]
