@@ -176,7 +176,8 @@ async def _check_records(records: Records) -> Finding:
         return _report_error("records", error)
     if problems:
         hint = (
-            "`octavo doctor --rebuild` reads the books back from the store; or restore a backup with "
+            "Links, pictures and printed pages come back when the book is added again. "
+            "`octavo doctor --rebuild` reads the rest back from the store; or restore a backup with "
             "`octavo restore`."
         )
         return Finding("records", "; ".join(problems[:5]), sound=False, hint=hint)

@@ -40,7 +40,7 @@ from octavo.concurrency import run_blocking
 from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
-from octavo.records.digests import list_undigested, save_digests
+from octavo.records.digests import save_digests, save_missing_digests
 from octavo.records.files import delete_file, insert_file
 from octavo.records.markup import delete_markup, insert_markup
 from octavo.records.queries import Queries, list_undigested_chunks
@@ -274,10 +274,7 @@ class Records(Queries):
     async def save_missing_digests(self) -> int:
         """Give digests to the editions that an earlier version published; return how many there were."""
         async with self._change() as connection:
-            without = await list_undigested(connection)
-            for book_id, number in without:
-                await save_digests(connection, book_id, number)
-        return len(without)
+            return await save_missing_digests(connection)
 
     async def count_missing_words(self) -> int:
         """Count the words of the books that an earlier version added; return how many books there were."""

@@ -57,7 +57,7 @@ from sqlalchemy import (
     false,
 )
 
-HEAD = "0017"
+HEAD = "0018"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -131,6 +131,7 @@ editions = Table(
     *_build_catalogue_columns(),
     Column("sections_digest", String(32)),
     Column("chunks_digest", String(80)),
+    Column("looks_digest", String(32)),
 )
 
 books = Table(
