@@ -118,6 +118,7 @@ async def _treat(
         return await _repair(settings, records, embedder, on_event)
     await records.set_meta(STORE_STATE, "")
     if treatment is Treatment.REBUILD:
+        await records.mend_entries()
         await adopt_collection(settings, records)
     async with _open_store(settings, records, embedder) as context:
         if treatment is Treatment.DROP_UNKNOWN:
@@ -269,8 +270,8 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
                 await save_check(records, passages=len(await records.read_digests()), repaired=0)
     except OctavoError as error:
         return [_report_error("store", error)]
-    checked = [Finding("check before this one", str(last))] if last else []
-    return [*_describe_store(found, stale), *copies, *_describe_earlier(context, books), *checked]
+    checked = Finding("check before this one", str(last) if last else "no full pass yet")
+    return [*_describe_store(found, stale), *copies, *_describe_earlier(context, books), checked]
 
 
 def _describe_earlier(context: LibraryContext, books: Sequence[Book]) -> list[Finding]:

@@ -41,6 +41,7 @@ from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
 from octavo.records.digests import save_digests, save_missing_digests
+from octavo.records.entries import mend_entries
 from octavo.records.files import delete_file, insert_file
 from octavo.records.markup import delete_markup, insert_markup
 from octavo.records.queries import Queries, list_undigested_chunks
@@ -262,6 +263,12 @@ class Records(Queries):
         """Notes that the store has durably deleted what `list_removals` listed for this book."""
         async with self._database.begin() as connection:
             await connection.execute(delete(removals).where(removals.c.book_id == book_id))
+
+    async def mend_entries(self) -> None:
+        """Replace the catalogue entries that cannot be read, so that their books can be read back."""
+        async with self._change() as connection:
+            await mend_entries(connection)
+        self.generation += 1
 
     async def save_vectors(self, new: Mapping[str, Vector]) -> None:
         """Saves vectors of unit length under their keys; an existing one stays as it is."""
