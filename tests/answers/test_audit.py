@@ -101,6 +101,14 @@ async def test_without_the_book_nothing_bears_an_answer_out(library: Library) ->
     assert {v.checked for v in await library.verify(answer.id)} == {False}, "unknown is not the same as false"
 
 
+async def test_without_the_record_of_its_edition_a_book_bears_no_answer_out(library: Library) -> None:
+    answer = await library.ask(LOST)
+    change_records(library.settings.data, "DELETE FROM editions")
+    assert {(v.checked, v.note) for v in await library.verify(answer.id)} == {
+        (False, "the book is no longer in the library")
+    }
+
+
 async def test_a_book_that_came_back_in_another_edition_does_not_make_old_answers_false(
     library: Library, tmp_path: Path
 ) -> None:

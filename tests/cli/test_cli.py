@@ -237,6 +237,14 @@ def test_a_library_is_backed_up_lost_and_restored(octavo: Octavo, tides: Path, t
     made = octavo("backup", tmp_path / "copies", "--keep", "2", "--json").json
     assert made["snapshots"][0]["files"].keys() == {"records.sqlite"}
     assert "verified" in octavo("backup", tmp_path / "copies", "--verify").out
+    older = next((tmp_path / "copies" / "snapshots").glob("*.json"))
+    older.with_name("00000000-000000.json").write_bytes(older.read_bytes()[:-9])
+    checked = octavo("backup", tmp_path / "copies", "--verify", "--keep", "1")
+    assert checked.code == 1
+    assert f"{older.stem}: " in checked.out
+    assert "✗ 00000000-000000: " in checked.out
+    assert "Deleted" not in checked.out
+    older.with_name("00000000-000000.json").unlink()
     refused = octavo("restore", tmp_path / "copies")
     assert (refused.code, "--replace" in refused.err) == (2, True)
     shutil.rmtree(tmp_path / "library")
@@ -249,18 +257,25 @@ def test_a_library_is_backed_up_lost_and_restored(octavo: Octavo, tides: Path, t
 def test_lost_records_are_rebuilt(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
     octavo("add", tides)
     (tmp_path / "library" / "records.sqlite").unlink()
+    for command in ("list", "verify"):
+        said = octavo(command).err
+        assert "that the records do not know" in said
+        assert "octavo doctor --rebuild" in said
     refused = octavo("search", "lamp")
+    assert "that the records do not know" in octavo("list").err
     assert (refused.code, "octavo doctor --rebuild" in refused.err) == (1, True)
     assert octavo("doctor", "--rebuild", "--repair").code == 2
     assert "✓ rebuild: 1 books are in the records again" in octavo("doctor", "--rebuild").out
+    assert octavo("list").err == ""
     assert "Lighthouse" in octavo("search", "Who looks after the lamp?").out
 
 
 def test_the_doctor_says_what_is_wrong_and_repairs_it(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
     octavo("add", tides)
-    assert octavo("doctor").out.splitlines()[-2:] == [
+    assert octavo("doctor").out.splitlines()[-3:] == [
         "✓ store: holds exactly what the records say",
         "✓ second copy: the records can be rebuilt from the store",
+        "✓ check before this one: no full pass yet",
     ]
     (tmp_path / "library" / "store").rename(tmp_path / "gone")
     ill = octavo("doctor")

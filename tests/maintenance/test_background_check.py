@@ -11,6 +11,7 @@ from octavo.maintenance.background_check import read_last_check
 from octavo.settings import Settings
 from octavo.store import locate_store
 from octavo.testing import TinyEmbedder
+from tests.support.answerers import change_records
 from tests.support.small_books import write_markdown
 
 
@@ -38,3 +39,17 @@ async def test_a_changed_bit_is_found_and_mended_and_the_time_is_noted(
         assert last.finished_at > second.finished_at
         (said,) = [each.said for each in await library.examine() if each.what == "check before this one"]
         assert said == str(last)
+
+
+async def test_records_that_were_changed_are_found_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(data=tmp_path / "library", free_space_mb=0)
+    async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
+        await library.add(write_markdown(tmp_path / "tides.md"))
+        change_records(settings.data, "UPDATE sections SET title = 'Another'")
+        done = await library.check_store()
+        assert (done.repaired, done.changed) == (0, 1)
+        assert "the sections or their pages of 'the-tides' are not what was published" in caplog.text
+        assert await read_last_check(library.database) == done
+        assert "1 changes of the records were found" in str(done)

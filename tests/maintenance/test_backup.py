@@ -20,6 +20,7 @@ from octavo.maintenance.backup import (
     prune_snapshots,
     restore,
     verify_snapshot,
+    verify_snapshots,
 )
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
@@ -105,6 +106,20 @@ def test_damage_is_found_and_nothing_is_restored(data: Path, tmp_path: Path, wha
     with pytest.raises(RecordsError, match="damaged"):
         restore(Settings(data=tmp_path / "new"), folder)
     assert not (tmp_path / "new" / "records.sqlite").exists()
+
+
+def test_damage_to_one_snapshot_does_not_keep_the_others_from_being_verified(
+    data: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "backup"
+    first, second, third = (back_up(Settings(data=data), folder) for _ in range(3))
+    for damaged in (first, second):
+        listed = folder / "snapshots" / f"{damaged.name}.json"
+        listed.write_bytes(listed.read_bytes()[:-9])
+    sound, found = verify_snapshots(folder)
+    assert [each.name for each in sound] == [third.name]
+    assert found.keys() == {first.name, second.name}
+    assert all("damaged" in message for message in found.values())
 
 
 def test_damaged_records_are_not_called_a_backup(data: Path, tmp_path: Path) -> None:

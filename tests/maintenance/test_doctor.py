@@ -16,6 +16,7 @@ from octavo.maintenance.doctor import Finding
 from octavo.maintenance.repair import EMBEDDER
 from octavo.models import weights
 from octavo.models.weights import LARGE, MULTILINGUAL_READER, READER, VERIFIER
+from octavo.records import conversations
 from octavo.schemas import FindingJson
 from octavo.settings import Settings
 from octavo.store import locate_store
@@ -45,7 +46,9 @@ async def passages(data: Path, embedder: TinyEmbedder) -> list[str]:
 
 async def test_a_sound_library_is_called_so_and_left_alone(data: Path) -> None:
     seen = await examine(data, TinyEmbedder())
-    assert list(seen) == ["folder", "records", "model", "store", "second copy"]
+    before = "check before this one"
+    assert list(seen) == ["folder", "records", "answers", "model", "store", "second copy", before]
+    assert seen[before].said == "no full pass yet"
     assert all(f.sound and not f.hint for f in seen.values())
     assert seen["records"].said == "1 books, 4 passages"
     shown = FindingJson.from_value(seen["model"]).to_json()
@@ -145,10 +148,30 @@ async def test_damaged_records_are_found_by_reading_everything(data: Path) -> No
     assert "backup" in seen["records"].hint
 
 
+async def test_stored_answers_are_checked_and_the_damaged_ones_named(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "ANSWERS_AT_ONCE", 2)
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        given = [await library.ask("Who keeps the harbour?") for _ in range(5)]
+    seen = (await examine(data, TinyEmbedder()))["answers"]
+    assert (seen.sound, seen.said) == (
+        True,
+        f"{sum(len(a.citations) for a in given)} citations, as they were stored",
+    )
+    with sqlite3.connect(data / "records.sqlite") as database:
+        database.execute("UPDATE answers SET content = 'Nobody.' WHERE id = ?", [given[3].id])
+    database.close()
+    seen = (await examine(data, TinyEmbedder()))["answers"]
+    assert not seen.sound
+    assert seen.said == f"1 answers are damaged: the stored answer was changed afterwards ({given[3].id})"
+    assert "octavo verify" in seen.hint
+
+
 async def test_a_full_disk_is_said(data: Path) -> None:
     settings = Settings(data=data, free_space_mb=10**9)
     async with Library.open(settings=settings, embedder=TinyEmbedder()) as library:
-        folder, *_, store = await library.examine()
+        folder, *_, store, _ = await library.examine()
     assert not folder.sound
     assert store.sound
 
@@ -186,7 +209,7 @@ async def test_a_folder_whose_rights_cannot_be_changed_is_told_and_nothing_else_
 async def test_a_model_that_is_not_there_ends_the_examination(data: Path) -> None:
     async with Library.open(settings=Settings(data=data, embedder="/no/such/model")) as library:
         findings = await library.examine()
-    assert [f.what for f in findings] == ["folder", "records", "model"]
+    assert [f.what for f in findings] == ["folder", "records", "answers", "model"]
     assert not findings[-1].sound
 
 

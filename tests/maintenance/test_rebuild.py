@@ -64,6 +64,21 @@ def lose_records(data: Path) -> None:
         file.unlink()
 
 
+async def test_damaged_records_that_are_moved_away_are_read_back_as_the_error_says(data: Path) -> None:
+    async with open_library(data) as library:
+        before = await read_everything(library)
+    (data / "records.sqlite").write_bytes(b"SQLite format 3\0" + b"\xff" * 8_000)
+    with pytest.raises(RecordsError, match="damaged") as refused:
+        async with open_library(data) as library:
+            await library.books()
+    assert "move this file away and run `octavo doctor --rebuild`" in refused.value.hint
+    (data / "records.sqlite").rename(data / "damaged.sqlite")
+    async with open_library(data) as library:
+        assert all(finding.sound for finding in await library.examine(treatment="rebuild"))
+        after = await read_everything(library)
+    assert sorted(after, key=lambda each: each[0].id) == sorted(before, key=lambda each: each[0].id)
+
+
 async def test_without_records_nothing_opens_and_nothing_is_deleted(data: Path) -> None:
     before = await count_points(data)
     lose_records(data)

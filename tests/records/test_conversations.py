@@ -17,6 +17,7 @@ from octavo.records.answer_rows import checksum_answer
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
 from octavo.records.database import Database
+from octavo.records.lost_answers import list_lost_answers
 from octavo.types import Question, Scope, ScopeType, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import NOON, make_answer, make_question, make_refusal
@@ -39,9 +40,7 @@ async def record_exchange(conversations: Conversations, asked: Question, *, refu
     if refused:
         answer = replace(answer, citations=(), refusal=make_refusal())
     await conversations.save_draft(answer, receipt={"draft": True})
-    await conversations.publish(
-        begun, await conversations.mark_validated(answer), receipt={"seal": checksum_answer(answer)}
-    )
+    await conversations.publish(begun, await conversations.mark_validated(answer), receipt={})
 
 
 async def test_a_question_and_its_answer_come_back_equal(conversations: Conversations) -> None:
@@ -64,7 +63,7 @@ async def test_a_question_and_its_answer_come_back_equal(conversations: Conversa
     done, shown = await conversations.publish(begun, valid, receipt={"threshold": 0.5})
     entry = await conversations.find_exchange(answer.id)
     assert (entry.question, entry.answer, entry.interpreted) == (done, shown, "Who is Ishmael?")
-    assert entry.receipt == {"threshold": 0.5}
+    assert entry.receipt == {"threshold": 0.5, "seal": entry.receipt["seal"]}
     assert (done.status, shown.state) == (QuestionStatus.COMPLETED, AnswerState.PUBLISHED)
 
 
@@ -108,7 +107,8 @@ async def test_a_draft_goes_through_its_states_to_its_publication_in_one_transac
     draft = replace(make_answer(question_id="q1"), trace=Trace().reach(Delivery.RECEIVED, NOON))
     done, shown = await conversations.publish_draft(begun, draft, receipt={"threshold": 0.5})
     entry = await conversations.find_exchange(draft.id)
-    assert (entry.question, entry.answer, entry.receipt) == (done, shown, {"threshold": 0.5})
+    assert (entry.question, entry.answer) == (done, shown)
+    assert entry.receipt == {"threshold": 0.5, "seal": entry.receipt["seal"]}
     assert (done.status, shown.state) == (QuestionStatus.COMPLETED, AnswerState.PUBLISHED)
     for wrong in (draft.to(AnswerState.VALIDATED), shown):
         with pytest.raises(InvalidTransition):
@@ -133,6 +133,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from octavo.records import conversations
 from octavo.records.database import Database
+from octavo.records.lost_answers import list_lost_answers
 from tests.support.builders import make_answer, make_question
 
 async def main() -> None:
@@ -251,6 +252,72 @@ async def test_a_damaged_answer_is_not_read_but_can_be_checked(
         await conversations.find_exchange("q1")
     (kept,) = await conversations.list_stored_answers("a-q1")
     assert kept.receipt["seal"] != checksum_answer(kept)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "answers SET confidence = 0.123",
+        "answers SET processing_time_ms = 1",
+        "answers SET timestamp = timestamp + 1",
+        "answers SET evidence = replace(CAST(evidence AS TEXT), 'rank\": ', 'rank\": 1')::json",
+        "answers SET trace = '[]'",
+        "answers SET receipt = replace(CAST(receipt AS TEXT), '0.5', '0.6')::json",
+        "questions SET content = 'Another?'",
+        "questions SET timestamp = timestamp + 1",
+    ],
+)
+async def test_a_change_of_any_field_of_an_answer_or_of_its_question_is_noticed(
+    conversations: Conversations, place: RecordsPlace, change: str
+) -> None:
+    asked = build_question(1)
+    await conversations.receive(asked, interpreted="Question one?")
+    trace = Trace()
+    for step in (Delivery.RECEIVED, Delivery.PROCESSING, Delivery.VALIDATED, Delivery.FORMATTED):
+        trace = trace.reach(step, NOON)
+    draft = replace(make_answer(question_id="q1"), trace=trace)
+    begun = await conversations.begin(asked)
+    _, shown = await conversations.publish_draft(begun, draft, receipt={"threshold": 0.5})
+    await conversations.deliver(shown)
+    (kept,) = await conversations.list_stored_answers()
+    assert kept.receipt["seal"] == checksum_answer(kept)
+    place.rows(f"UPDATE {change.replace('::json', '') if isinstance(place, SqliteFile) else change}")
+    (kept,) = await conversations.list_stored_answers()
+    assert kept.receipt.get("seal") != checksum_answer(kept)
+
+
+@pytest.mark.parametrize(
+    "seal",
+    [
+        "2:34612f783ad7ac9876b03fffd31a4d84a6803dec2371f932a6a8aad0a6b4f0e0",
+        "040104aea5cc2e5dbe87073852bfe607f8d737152d1600e388afd16bcf773ea4",
+    ],
+)
+async def test_the_checksum_of_an_answer_from_an_earlier_version_still_holds(
+    conversations: Conversations, place: RecordsPlace, seal: str
+) -> None:
+    await record_exchange(conversations, build_question(1))
+    place.rows(f"""UPDATE answers SET receipt = '{{"seal": "{seal}"}}'""")
+    (kept,) = await conversations.list_stored_answers()
+    assert checksum_answer(kept) == seal
+    place.rows("UPDATE answers SET content = 'Another.'")
+    (kept,) = await conversations.list_stored_answers()
+    assert checksum_answer(kept) != seal
+
+
+async def test_a_deleted_answer_and_a_deleted_question_of_a_session_are_noticed(
+    conversations: Conversations, records: Records, place: RecordsPlace
+) -> None:
+    await conversations.start_session("talk")
+    for number in (1, 2, 3, 4):
+        await record_exchange(conversations, build_question(number, session_id="talk"), refused=number == 3)
+    await conversations.delete_question("q4")
+    assert await list_lost_answers(records.database) == []
+    assert (await conversations.find_session("talk")).query_count == 3
+    place.rows("DELETE FROM answers WHERE question_id IN ('q1', 'q3')")
+    assert [id_ for id_, _ in await list_lost_answers(records.database)] == ["q1", "q3"]
+    place.rows("DELETE FROM questions WHERE id = 'q1'")
+    assert [id_ for id_, _ in await list_lost_answers(records.database)] == ["q3", "talk"]
 
 
 async def test_what_a_dead_process_left_unanswered_ends_in_error(conversations: Conversations) -> None:

@@ -88,7 +88,10 @@ async def test_the_owner_chooses_whether_old_answers_keep_the_words_of_a_removed
     assert count_rows(data) == {"sessions": 2, "questions": 2} | dict.fromkeys(
         ("answers", "feedback"), 2 if keep else 0
     )
-    assert all(not verdict.checked for verdict in verdicts)
+    assert all(not verdict.checked for verdict in verdicts if verdict.number)
+    # The time of the old question was changed above.
+    changed = ["the stored answer was changed afterwards"]
+    assert [verdict.note for verdict in verdicts if not verdict.number] == (changed if keep else [])
     with closing(sqlite3.connect(data / "records.sqlite")) as records:
         dump = "\n".join(records.iterdump())
     assert (WORDS in dump) is keep

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, select
 
-from octavo.errors import NotFound
+from octavo.errors import NotFound, RecordsError
 from octavo.library import Library
 from octavo.records.tables import edition_images, images, markup
 from octavo.testing import TinyEmbedder
@@ -65,3 +65,14 @@ async def test_damaged_markup_is_shown_as_text(tmp_path: Path) -> None:
         found = await library.section(book.id, first)
         assert found.text
         assert found.markup == ()
+
+
+async def test_a_picture_that_is_not_what_was_stored_is_not_shown(tmp_path: Path) -> None:
+    chart, _ = illustrated.write_books(tmp_path)
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        book = await library.add(chart)
+        async with library.database.begin() as connection:
+            await connection.execute(images.update().values(data=illustrated.make_png()[:-1]))
+            name = str(await connection.scalar(select(images.c.hash)))
+        with pytest.raises(RecordsError, match="damaged"):
+            await library.image(book.id, name)

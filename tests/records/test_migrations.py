@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,11 @@ from sqlalchemy import create_engine
 
 from octavo.errors import RecordsError
 from octavo.records.catalogue import Records
+from octavo.records.conversations import Conversations
+from octavo.records.lost_answers import list_lost_answers
 from octavo.records.migrations import SCRIPTS, back_up, read_revision, upgrade
 from octavo.records.tables import HEAD, metadata
+from tests.support.builders import make_answer, make_question
 from tests.support.patience import PATIENCE
 
 NEXT = """
@@ -87,6 +91,28 @@ async def test_an_older_file_is_copied_before_it_is_upgraded(tmp_path: Path) -> 
     old = await Records.open(backup)
     assert await old.get_meta("embedder") == "minilm"
     await old.close()
+
+
+async def test_what_an_earlier_version_deleted_is_not_called_lost(tmp_path: Path) -> None:
+    file = tmp_path / "r.sqlite"
+    records = await Records.open(file)
+    conversations = Conversations(records.database)
+    await conversations.start_session("talk")
+    asked = replace(make_question(id="q1"), session_id="talk")
+    await conversations.receive(asked, interpreted="?")
+    begun = await conversations.begin(asked)
+    await conversations.publish_draft(begun, make_answer(question_id="q1"), receipt={})
+    await records.close()
+    with sqlite3.connect(file) as raw:
+        raw.execute("DELETE FROM answers")
+        raw.execute("UPDATE sessions SET query_count = 7")
+        raw.execute("ALTER TABLE editions DROP COLUMN looks_digest")
+        raw.execute("UPDATE alembic_version SET version_num = '0017'")
+    raw.close()
+    records = await Records.open(file)
+    assert await list_lost_answers(records.database) == []
+    assert (await Conversations(records.database).find_session("talk")).query_count == 1
+    await records.close()
 
 
 async def test_a_file_from_a_newer_octavo_is_left_alone(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ answer is read as it is stored, damaged or not; its checksum shows whether it wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from octavo.records.answer_rows import StoredAnswer, Values, checksum_answer
+from octavo.records.lost_answers import list_lost_answers
 from octavo.records.rows import hash_text
 from octavo.search.scope import bound_by_text
 from octavo.types import CHUNK_LEAST, CHUNK_MOST, Answer, Book
@@ -44,7 +45,6 @@ def write_receipt(
     claimed = reply.list_claimed() if answer.refusal is None else ()
     return {
         "index": {b.id: [b.index_fingerprint, b.content_hash] for b in books if b.id in used},
-        "seal": checksum_answer(answer),
         "answerer": reply.answerer,
         "calibration": calibration,
         "local": list(reply.local),
@@ -68,7 +68,7 @@ def write_receipt(
 class Verdict:
     """One citation, and whether its quotation is in the book. `note` says in which edition, or why not.
 
-    Number 0 is the answer as a whole. It is listed only if the stored answer was changed.
+    Number 0 is the answer as a whole. It is listed only if the stored answer was changed or is gone.
     """
 
     answer_id: str
@@ -85,9 +85,27 @@ async def verify(
     conversations: Conversations, records: Records, answer_id: str | None = None
 ) -> list[Verdict]:
     """Check every citation of one answer, or of all answers."""
+    if answer_id is None:
+        return [verdict async for some in verify_all(conversations, records) for verdict in some]
+    return await _check_answers(await conversations.list_stored_answers(answer_id), records)
+
+
+async def verify_all(conversations: Conversations, records: Records) -> AsyncIterator[list[Verdict]]:
+    """Check every citation of all answers, and yield the verdicts batch by batch.
+
+    The last batch names the questions whose answers are gone, and the sessions whose questions are.
+    """
+    async for some in conversations.read_stored_answers():
+        yield await _check_answers(some, records)
+    lost = await list_lost_answers(records.database)
+    yield [Verdict(id_, 0, False, note, "", "") for id_, note in lost]
+
+
+async def _check_answers(answers: Sequence[StoredAnswer], records: Records) -> list[Verdict]:
+    # The texts of a large library do not fit into memory: each batch looks up its own.
     texts = _SectionTexts(records)
     found: list[Verdict] = []
-    for stored in await conversations.list_stored_answers(answer_id):
+    for stored in answers:
         if stored.receipt.get("seal") != checksum_answer(stored):
             found.append(Verdict(stored.id, 0, False, "the stored answer was changed afterwards", "", ""))
         found += [await _check_citation(stored, citation, texts) for citation in stored.citations]

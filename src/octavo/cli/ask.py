@@ -31,6 +31,7 @@ from octavo.events import Answered, Asked, AskEvent, Retrieved, Scoped, last
 from octavo.types import Evidence, Question, Scope, ScopeType
 
 if TYPE_CHECKING:
+    from octavo.answers.audit import Verdict
     from octavo.library import Library
     from octavo.types import Citation, Session
 
@@ -369,9 +370,15 @@ def verify(context: GroupOptions, answer: str | None, data: str | None, as_json:
       octavo verify
       octavo verify --json
     """
+    from octavo.maintenance.repair import describe_lost_records
     from octavo.schemas import VerificationJson
 
-    verdicts = run_with_library(context, data, lambda library: library.verify(answer))
+    async def work(library: Library) -> tuple[list[Verdict], str]:
+        return await library.verify(answer), await describe_lost_records(library.settings, library.database)
+
+    verdicts, lost = run_with_library(context, data, work)
+    if lost:
+        click.echo(lost, err=True)
     wrong = [v for v in verdicts if not v.true and v.checked]
     checked = [v for v in verdicts if v.checked]
     if as_json:

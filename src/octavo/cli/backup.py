@@ -44,29 +44,34 @@ def backup(
       octavo backup /mnt/backups/octavo --keep 30
       octavo backup /mnt/backups/octavo --verify
     """
-    from octavo.maintenance.backup import back_up, list_snapshots, prune_snapshots, verify_snapshot
+    from octavo.maintenance.backup import back_up, prune_snapshots, verify_snapshots
     from octavo.schemas import BackupJson, SnapshotJson
 
+    damaged: dict[str, str] = {}
     if verify:
-        done = [verify_snapshot(folder, name) for name in list_snapshots(folder)]
+        done, damaged = verify_snapshots(folder)
     else:
         done = [back_up(_read_settings(context, data), folder, on_step=_show_step if is_terminal() else None)]
         if is_terminal():
             click.echo(f"\r{'':<{WIDTH}}\r", nl=False, err=True)
-    gone = [] if keep is None else prune_snapshots(folder, keep=keep)
+    # An older snapshot may be the last sound one.
+    gone = [] if keep is None or damaged else prune_snapshots(folder, keep=keep)
     if as_json:
         shown = [SnapshotJson.from_value(each, files=dict(each.files)) for each in done]
-        show_json(BackupJson(snapshots=shown, deleted=gone))
-        return
-    for each in done:
-        size = f"{format_count(each.size, 'byte')}, {each.written:,} written"
-        click.echo(f"{each.name}: {size if not verify else format_count(each.size, 'byte')}, verified")
-        click.echo(f"  digest {each.digest}")
-    if verify and not done:
-        click.echo(f"There is no snapshot in {folder}.", err=True)
+        show_json(BackupJson(snapshots=shown, deleted=gone, damaged=damaged))
+    else:
+        for each in done:
+            size = f"{format_count(each.size, 'byte')}, {each.written:,} written"
+            click.echo(f"{each.name}: {size if not verify else format_count(each.size, 'byte')}, verified")
+            click.echo(f"  digest {each.digest}")
+        for name, message in damaged.items():
+            click.echo(f"✗ {name}: {message}")
+        if verify and not done and not damaged:
+            click.echo(f"There is no snapshot in {folder}.", err=True)
+        if gone:
+            click.echo(f"Deleted {format_count(len(gone), 'older snapshot')}.")
+    if damaged or (verify and not done and not as_json):
         raise click.exceptions.Exit(FAILED)
-    if gone:
-        click.echo(f"Deleted {format_count(len(gone), 'older snapshot')}.")
 
 
 @click.command(short_help="Restore the library from a backup.")

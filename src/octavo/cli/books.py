@@ -304,13 +304,18 @@ def list_(
 
     async def work(
         library: Library,
-    ) -> tuple[list[Book], dict[str, tuple[str, ...]], dict[str, ScanSummary], set[str] | None]:
+    ) -> tuple[list[Book], dict[str, tuple[str, ...]], dict[str, ScanSummary], set[str] | None, str]:
+        from octavo.maintenance.repair import describe_lost_records
         from octavo.records.scans import list_scans
 
         chosen = set(await library.tagged(wanted)) if wanted else None
-        return await library.books(), await library.tags(), await list_scans(library.database), chosen
+        lost = await describe_lost_records(library.settings, library.database)
+        scans = await list_scans(library.database)
+        return await library.books(), await library.tags(), scans, chosen, lost
 
-    found, tags, scans, chosen = run_with_library(context, data, work)
+    found, tags, scans, chosen, lost = run_with_library(context, data, work)
+    if lost:
+        click.echo(lost, err=True)
     books = [b for b in found if matches_metadata(b, author=author, subject=subject, language=language)]
     books = [b for b in books if chosen is None or b.id in chosen]
     if as_json:

@@ -3,7 +3,9 @@
 A disk can change a bit that nobody reads for months. So the running service reads every point of the store
 once a day, at the pace that the settings state, and compares it with the digest in the records. If anything
 differs, store and records are compared again while nothing changes, and what is wrong is written anew from
-the records. When the last full pass was, is kept in the records: `octavo doctor` and the metrics say it.
+the records. At the end of the pass the records are compared with the digests that were saved when they were
+published. What was changed is logged; `octavo doctor --rebuild` reads it back. When the last full pass was,
+is kept in the records: `octavo doctor` and the metrics say it.
 """
 
 from __future__ import annotations
@@ -36,16 +38,21 @@ EVERY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreCheck:
-    """A full pass over the store: when it ended, how many passages it compared, and how many it repaired."""
+    """A full pass over the store: when it ended, how many passages it compared, and how many it repaired.
+
+    `changed` says how many times something of the records was not what was published.
+    """
 
     finished_at: datetime
     passages: int
     repaired: int
+    changed: int = 0
 
     def __str__(self) -> str:
         when = self.finished_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
         result = f"{self.repaired:,} repaired" if self.repaired else "nothing was wrong"
-        return f"the last full pass ended on {when}; {self.passages:,} passages, {result}"
+        changed = f"; {self.changed:,} changes of the records were found" if self.changed else ""
+        return f"the last full pass ended on {when}; {self.passages:,} passages, {result}{changed}"
 
     @property
     def due_at(self) -> datetime:
@@ -63,14 +70,15 @@ async def read_last_check(database: Database) -> StoreCheck | None:
         finished_at=datetime.fromisoformat(said["finished_at"]),
         passages=said["passages"],
         repaired=said["repaired"],
+        changed=said.get("changed", 0),
     )
 
 
-async def save_check(records: Records, *, passages: int, repaired: int) -> StoreCheck:
+async def save_check(records: Records, *, passages: int, repaired: int, changed: int = 0) -> StoreCheck:
     """Note that a full pass has just ended."""
-    done = StoreCheck(finished_at=datetime.now(UTC), passages=passages, repaired=repaired)
-    said = {"finished_at": done.finished_at.isoformat(), "passages": passages, "repaired": repaired}
-    await records.set_meta(LAST_CHECK, json.dumps(said))
+    counts = {"passages": passages, "repaired": repaired, "changed": changed}
+    done = StoreCheck(finished_at=datetime.now(UTC), **counts)
+    await records.set_meta(LAST_CHECK, json.dumps({"finished_at": done.finished_at.isoformat(), **counts}))
     return done
 
 
@@ -85,7 +93,20 @@ async def check_store(context: LibraryContext, changes: Changes, *, per_minute: 
             repaired = len(found.missing) + len(found.damaged)
         if repaired:
             log.error("The store differed from the records and was repaired: %s", found)
-    return await save_check(context.records, passages=seen, repaired=repaired)
+    changed = await _count_changed(context, changes)
+    return await save_check(context.records, passages=seen, repaired=repaired, changed=changed)
+
+
+async def _count_changed(context: LibraryContext, changes: Changes) -> int:
+    """Compare the records with their digests; return how many differences there are, and log them."""
+    if not await context.records.find_changed_editions():
+        return 0
+    # A book that was being published just then may only have looked changed.
+    async with changes() as alone:
+        found = await alone.records.find_changed_editions()
+    if found:
+        log.error("The records were changed: %s", "; ".join(str(each) for each in found[:5]))
+    return len(found)
 
 
 async def _compare(context: LibraryContext, per_minute: int) -> tuple[int, bool]:

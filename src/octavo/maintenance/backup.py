@@ -94,6 +94,18 @@ def verify_snapshot(folder: Path, name: str) -> Snapshot:
     return Snapshot(name, content["digest"], _get_sizes(content["files"]))
 
 
+def verify_snapshots(folder: Path) -> tuple[list[Snapshot], dict[str, str]]:
+    """Read every byte of all snapshots; return those that are sound, and what is wrong with the others."""
+    sound: list[Snapshot] = []
+    damaged: dict[str, str] = {}
+    for name in list_snapshots(folder):
+        try:
+            sound.append(verify_snapshot(folder, name))
+        except OctavoError as error:
+            damaged[name] = error.message
+    return sound, damaged
+
+
 def _verify_files(folder: Path, name: str, files: Mapping[str, Mapping[str, Any]]) -> None:
     if RECORDS not in files:
         raise _make_damaged(folder, f"snapshot {name} has no {RECORDS}")

@@ -1,4 +1,4 @@
-"""Check a library and repair it: disk, records, models, store, and whether store and records agree.
+"""Check a library and repair it: disk, records, answers, models, store, and whether store and records agree.
 
 Each check ends in a `Finding`. A repair changes only what is wrong: damaged points are written again from the
 records, a store that cannot be opened is set aside and rebuilt, and books that another embedder indexed are
@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from octavo.answers.audit import verify_all
 from octavo.concurrency import run_blocking
 from octavo.errors import OctavoError, StoreError
 from octavo.events import IngestEvent
@@ -41,6 +42,7 @@ from octavo.maintenance.repair import (
 from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.loading import load_embedder
 from octavo.protocols import list_versions
+from octavo.records.conversations import Conversations
 from octavo.store import open_store, replace_store
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ async def examine(
     """Check everything that can be wrong with a library, after the treatment that was asked for."""
     if treatment is Treatment.REPAIR:
         _shut_out_others(settings.data)
-    findings = [_check_folder(settings), await _check_records(records)]
+    findings = [_check_folder(settings), *await _check_written(records)]
     if settings.model:
         findings.append(await _check_language_model(settings))
     if settings.local_models:
@@ -105,7 +107,7 @@ async def examine(
             findings.append(await _treat(treatment, settings, records, embedder, on_event))
         except OctavoError as error:
             findings.append(_report_error(treatment, error))
-        findings[1] = await _check_records(records)
+        findings[1:3] = await _check_written(records)
     return [*findings, *await _check_store(settings, records, embedder)]
 
 
@@ -120,6 +122,7 @@ async def _treat(
         return await _repair(settings, records, embedder, on_event)
     await records.set_meta(STORE_STATE, "")
     if treatment is Treatment.REBUILD:
+        await records.mend_entries()
         await adopt_collection(settings, records)
     async with _open_store(settings, records, embedder) as context:
         if treatment is Treatment.DROP_UNKNOWN:
@@ -163,6 +166,27 @@ def _shut_out_others(folder: Path) -> None:
             folder.chmod(0o700)
 
 
+async def _check_written(records: Records) -> list[Finding]:
+    return [await _check_records(records), await _check_answers(records)]
+
+
+async def _check_answers(records: Records) -> Finding:
+    """Check every stored answer, as `octavo verify` does."""
+    what, count = "answers", 0
+    wrong: dict[str, str] = {}
+    try:
+        async for verdicts in verify_all(Conversations(records.database), records):
+            count += sum(verdict.number > 0 for verdict in verdicts)
+            wrong |= {each.answer_id: each.note for each in verdicts if each.checked and not each.true}
+    except OctavoError as error:
+        return _report_error(what, error)
+    if not wrong:
+        return Finding(what, f"{count:,} citations, as they were stored")
+    first = "; ".join(f"{note} ({answer_id})" for answer_id, note in list(wrong.items())[:5])
+    hint = "`octavo verify` shows them all. `octavo restore` restores a backup."
+    return Finding(what, f"{len(wrong):,} answers are damaged: {first}", sound=False, hint=hint)
+
+
 async def _check_records(records: Records) -> Finding:
     try:
         problems = await records.find_problems()
@@ -171,7 +195,8 @@ async def _check_records(records: Records) -> Finding:
         return _report_error("records", error)
     if problems:
         hint = (
-            "`octavo doctor --rebuild` reads the books back from the store; or restore a backup with "
+            "Links, pictures and printed pages come back when the book is added again. "
+            "`octavo doctor --rebuild` reads the rest back from the store; or restore a backup with "
             "`octavo restore`."
         )
         return Finding("records", "; ".join(problems[:5]), sound=False, hint=hint)
@@ -263,8 +288,8 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
                 await save_check(records, passages=len(await records.read_digests()), repaired=0)
     except OctavoError as error:
         return [_report_error("store", error)]
-    checked = [Finding("check before this one", str(last))] if last else []
-    return [*_describe_store(found, stale), *copies, *_describe_earlier(context, books), *checked]
+    checked = Finding("check before this one", str(last) if last else "no full pass yet")
+    return [*_describe_store(found, stale), *copies, *_describe_earlier(context, books), checked]
 
 
 def _describe_earlier(context: LibraryContext, books: Sequence[Book]) -> list[Finding]:

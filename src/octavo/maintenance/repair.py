@@ -26,8 +26,9 @@ from octavo.ingest.edition import build_edition, join_edition, make_fingerprint
 from octavo.ingest.install import STORE_AT_ONCE, install, split_batches
 from octavo.ingest.notes import read_recorded_notes
 from octavo.protocols import list_versions
+from octavo.records.queries import Queries
 from octavo.records.rows import hash_text
-from octavo.store import Store, open_store, read_store_state
+from octavo.store import Store, locate_store, open_store, read_store_state
 from octavo.store.base import UNREAD
 from octavo.types.books import read_languages
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from octavo.events import IngestEvent
     from octavo.protocols import ChunkStore, Embedder
     from octavo.records.catalogue import Records
+    from octavo.records.database import Database
     from octavo.settings import Settings
     from octavo.types import Book
 
@@ -347,6 +349,17 @@ async def require_embedder(records: Records, embedder: Embedder) -> None:
             f"this library was embedded by {known}, and the settings ask for {embedder.fingerprint}",
             hint="Set OCTAVO_EMBEDDER back, or run `octavo doctor --repair` to embed every book again.",
         )
+
+
+async def describe_lost_records(settings: Settings, database: Database) -> str:
+    """Return what to do if the records seem to be lost: they have no books, and never knew the store here."""
+    records = Queries(database)
+    if settings.store_url or await records.list_books() or await records.get_meta(STORE_STATE):
+        return ""
+    path = locate_store(settings.data)
+    if not await run_blocking(path.exists):
+        return ""
+    return f"There is a store at {path} that the records do not know. {REBUILD}"
 
 
 def _choose_again(book: Book, context: LibraryContext) -> Embedder:

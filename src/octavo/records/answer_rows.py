@@ -1,7 +1,9 @@
 """How an answer is stored: as the reader got it, with its evidence, its citations and a receipt.
 
-An answer that is stored comes out equal. Its checksum covers everything that the reader got, so that a
-change of the row shows. `StoredAnswer` is the row as it is, sound or damaged, for those who check it.
+An answer that is stored comes out equal. Its checksum is made when it is published. It covers the whole row
+and the question, so that a change of either shows; only the moment of delivery comes later. An answer of an
+earlier version keeps the checksum of that version. `StoredAnswer` is the row as it is, sound or damaged, for
+those who check it.
 """
 
 from __future__ import annotations
@@ -9,27 +11,51 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import JSON, BigInteger, Column, ColumnElement, Text, cast, type_coerce
+
+from octavo.records.tables import Moment, answers, count_microseconds, questions
 from octavo.types import Answer, CatalogueStatement, Chunk, Citation, Evidence, Refusal, ShortAnswer, Trace
 from octavo.validation import Delivery
 
 Values = dict[str, Any]
 
-_CHECKSUM = "2:"
-"""What a checksum begins with that covers all that a reader saw."""
+_WHOLE, _READ = "3:", "2:"
+"""What a checksum begins with that covers the whole row, or only what a reader saw below the question."""
+
+
+def _read_raw(column: Column[Any]) -> ColumnElement[Any]:
+    """Return a column as it is stored: JSON as text, a time as a number."""
+    if isinstance(column.type, Moment):
+        return type_coerce(column, BigInteger).label(column.name)
+    return cast(column, Text).label(column.name) if isinstance(column.type, JSON) else column
+
+
+ASKED_COLUMNS = tuple(
+    questions.c[name] for name in ("content", "interpreted", "selected_text", "book_id", "timestamp")
+)
+"""What the checksum covers of a question."""
 _SHOWN: tuple[str, ...] = (
     *("book_id", "section_id", "content", "chapter", "section", "heading_path", "page_number", "page_end"),
     *("page_label", "url", "source_file", "source_location", "source_title"),
 )
 """What a citation shows, or leads to, of its passage."""
+_JSON: tuple[str, ...] = ("citations", "evidence", "refusal", "trace", "receipt")
+STORED_COLUMNS = (
+    *(_read_raw(column) for column in answers.c),
+    *(_read_raw(column).label(f"asked_{column.name}") for column in ASKED_COLUMNS),
+)
+"""What `parse_stored_answer` takes: unparsed, so that one damaged row does not fail the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
     """An answer as it is stored, sound or damaged. `chunks` are the passages by the id of their evidence.
+
+    `row` and `asked` have the columns of the answer and of its question that the checksum covers.
 
     Of an answer that cannot be read, only the id and the content are left, and its checksum is wrong.
     """
@@ -40,6 +66,8 @@ class StoredAnswer:
     chunks: Mapping[str, Values]
     receipt: Mapping[str, object]
     refusal: Values | None = None
+    row: Values = field(default_factory=dict)
+    asked: Values = field(default_factory=dict)
 
     @property
     def short(self) -> Values | None:
@@ -57,36 +85,38 @@ class StoredAnswer:
         return translated
 
 
-def checksum_answer(answer: Answer | StoredAnswer) -> str:
-    """Computes a checksum of everything that the reader got: text, quotations, and what a citation shows.
+def seal_receipt(values: Values, asked: Mapping[str, Any]) -> Values:
+    """Return the receipt in the row of a published answer with the checksum of that row."""
+    known = {column.name: asked[column.name] for column in ASKED_COLUMNS}
+    return {**values["receipt"], "seal": _checksum_row(values, known)}
 
-    An answer of an earlier version gets the checksum of that version, which covered the quotations only.
-    """
-    if isinstance(answer, StoredAnswer) and not str(answer.receipt.get("seal", "")).startswith(_CHECKSUM):
-        return _checksum_quotations(answer)
-    chunks = answer.chunks if isinstance(answer, StoredAnswer) else _build_chunks(answer)
+
+def checksum_answer(stored: StoredAnswer) -> str:
+    """Computes the checksum that the receipt of a stored answer must have, in the form that it has."""
+    seal = str(stored.receipt.get("seal", ""))
+    if seal.startswith(_WHOLE):
+        return _checksum_row(stored.row, stored.asked)
+    return _checksum_read(stored) if seal.startswith(_READ) else _checksum_quotations(stored)
+
+
+def _checksum_row(values: Values, asked: Values) -> str:
+    receipt = {name: value for name, value in values["receipt"].items() if name != "seal"}
+    trace = [step for step in values["trace"] if step[0] != Delivery.DELIVERED]
+    whole = [{**values, "receipt": receipt, "trace": trace}, asked]
+    # Read back first, because JSON has no tuples, and keys that are text only.
+    plain = json.loads(json.dumps(whole, default=count_microseconds))
+    return _WHOLE + hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def _checksum_read(answer: StoredAnswer) -> str:
     shown = []
-    for citation in map(_to_values, answer.citations):
-        chunk = chunks.get(citation["retrieved_content_id"], {})
+    for citation in answer.citations:
+        chunk = answer.chunks.get(citation["retrieved_content_id"], {})
         shown.append([citation, [chunk.get(name) for name in _SHOWN]])
-    refusal = answer.refusal if isinstance(answer, StoredAnswer) else _build_refusal(answer.refusal)
-    short = answer.short if isinstance(answer, StoredAnswer) else answer.short and asdict(answer.short)
-    stated = answer.catalogue if isinstance(answer, StoredAnswer) else [asdict(s) for s in answer.catalogue]
-    translated = answer.translations if isinstance(answer, StoredAnswer) else list(answer.translated)
-    named = {"catalogue": stated, "translated": translated}
-    rest = [*([short] if short else []), *({name: value} for name, value in named.items() if value)]
-    said = json.dumps([answer.content, shown, refusal, *rest], sort_keys=True)
-    return _CHECKSUM + hashlib.sha256(said.encode()).hexdigest()
-
-
-def _to_values(citation: Citation | Values) -> Values:
-    return _build_citation(citation) if isinstance(citation, Citation) else citation
-
-
-def _build_chunks(answer: Answer) -> dict[str, Values]:
-    built = [_build_evidence(item) for item in answer.evidence]
-    chunks: dict[str, Values] = json.loads(json.dumps({item["id"]: item["chunk"] for item in built}))
-    return chunks
+    named = {"catalogue": answer.catalogue, "translated": answer.translations}
+    rest = [*([answer.short] if answer.short else []), *({n: value} for n, value in named.items() if value)]
+    said = json.dumps([answer.content, shown, answer.refusal, *rest], sort_keys=True)
+    return _READ + hashlib.sha256(said.encode()).hexdigest()
 
 
 def _checksum_quotations(answer: StoredAnswer) -> str:
@@ -103,7 +133,7 @@ def build_answer(answer: Answer, *, receipt: Mapping[str, object]) -> Values:
         "question_id": answer.question_id,
         "state": str(answer.state),
         "content": answer.content,
-        "confidence": answer.confidence,
+        "confidence": float(answer.confidence),
         "processing_time_ms": answer.processing_time_ms,
         "timestamp": answer.timestamp,
         "citations": [_build_citation(citation) for citation in answer.citations],
@@ -158,13 +188,21 @@ def parse_answer(row: Any, *, interpreted: str | None) -> Answer:
 
 def parse_stored_answer(row: Any) -> StoredAnswer:
     """Parses a row whose JSON is still text. One that cannot be read has no citations and no receipt."""
+    values = {name: value for name, value in row._mapping.items() if name != "number"}
     try:
-        citations, evidence, receipt = (
-            json.loads(text) for text in (row.citations, row.evidence, row.receipt)
+        asked = {column.name: values.pop(f"asked_{column.name}") for column in ASKED_COLUMNS}
+        for name in _JSON:
+            values[name] = None if values[name] is None else json.loads(values[name])
+        stored = StoredAnswer(
+            row.id,
+            row.content,
+            tuple(values["citations"]),
+            {item["id"]: item["chunk"] for item in values["evidence"]},
+            values["receipt"],
+            values["refusal"],
+            values,
+            asked,
         )
-        chunks = {item["id"]: item["chunk"] for item in evidence}
-        refusal = None if row.refusal is None else json.loads(row.refusal)
-        stored = StoredAnswer(row.id, row.content, tuple(citations), chunks, receipt, refusal)
         checksum_answer(stored)
         _require_fields(stored)
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -40,7 +40,8 @@ from octavo.concurrency import run_blocking
 from octavo.errors import NotFound, RecordsError
 from octavo.records import rows
 from octavo.records.database import CONNECTIONS, Database
-from octavo.records.digests import list_undigested, save_digests
+from octavo.records.digests import save_digests, save_missing_digests
+from octavo.records.entries import mend_entries
 from octavo.records.files import delete_file, insert_file
 from octavo.records.markup import delete_markup, insert_markup
 from octavo.records.queries import Queries, list_undigested_chunks
@@ -263,6 +264,12 @@ class Records(Queries):
         async with self._database.begin() as connection:
             await connection.execute(delete(removals).where(removals.c.book_id == book_id))
 
+    async def mend_entries(self) -> None:
+        """Replace the catalogue entries that cannot be read, so that their books can be read back."""
+        async with self._change() as connection:
+            await mend_entries(connection)
+        self.generation += 1
+
     async def save_vectors(self, new: Mapping[str, Vector]) -> None:
         """Saves vectors of unit length under their keys; an existing one stays as it is."""
         # Sorted, because two instances that save the same vectors in different orders would deadlock.
@@ -274,10 +281,7 @@ class Records(Queries):
     async def save_missing_digests(self) -> int:
         """Give digests to the editions that an earlier version published; return how many there were."""
         async with self._change() as connection:
-            without = await list_undigested(connection)
-            for book_id, number in without:
-                await save_digests(connection, book_id, number)
-        return len(without)
+            return await save_missing_digests(connection)
 
     async def count_missing_words(self) -> int:
         """Count the words of the books that an earlier version added; return how many books there were."""

@@ -10,7 +10,7 @@ equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,7 @@ from uuid import uuid4
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Text,
     bindparam,
-    cast,
     delete,
     func,
     insert,
@@ -35,14 +33,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import NotFound
 from octavo.records.answer_rows import (
+    ASKED_COLUMNS,
+    STORED_COLUMNS,
     StoredAnswer,
     Values,
     build_answer,
-    build_receipt,
     build_trace,
     checksum_answer,
     parse_answer,
     parse_stored_answer,
+    seal_receipt,
 )
 from octavo.records.gaps import delete_gaps, save_gap, save_rating
 from octavo.records.idempotency import delete_old_requests, delete_responses
@@ -55,18 +55,21 @@ if TYPE_CHECKING:
 
 ABANDONED_AFTER = timedelta(minutes=15)
 """After so long without an end, the process that worked on a question is taken for dead."""
+ANSWERS_AT_ONCE = 100
+"""How many answers one statement reads to be checked."""
 _ANSWERED = answers.join(questions, answers.c.question_id == questions.c.id)
 _OPEN_SESSION = text(
     "INSERT INTO sessions (session_id, start_time, query_count, owner)"
     " VALUES (:session_id, :start_time, 0, :owner) ON CONFLICT (session_id) DO NOTHING"
 ).bindparams(bindparam("start_time", type_=Moment))
-_RAW_ANSWER = (
-    answers.c.id,
-    answers.c.content,
-    *(cast(answers.c[name], Text).label(name) for name in ("citations", "evidence", "receipt", "refusal")),
-)
 _LAST_NUMBER = select(func.max(questions.c.number))
 _PUBLISHED = answers.c.state == str(AnswerState.PUBLISHED)
+_STORED_ANSWERS = (
+    select(questions.c.number, *STORED_COLUMNS)
+    .select_from(_ANSWERED)
+    .where(_PUBLISHED)
+    .order_by(questions.c.number)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,6 @@ class Conversations:
         copied = _copy_answer(exchange.answer)
         # An answer that was changed afterwards stays one in its copy.
         is_sound = stored.receipt.get("seal") == checksum_answer(stored)
-        receipt = {**stored.receipt, **({"seal": checksum_answer(copied)} if is_sound else {})}
         async with self._database.begin("the numbers of questions") as connection:
             query = select(questions).where(questions.c.id == exchange.question.id)
             asked = (await connection.execute(query)).one()._asdict()
@@ -127,7 +129,10 @@ class Conversations:
             asked |= {"copy_of": asked["copy_of"] or asked["id"], "number": number}
             asked |= {"id": copied.question_id, "session_id": session.session_id}
             await connection.execute(insert(questions), asked)
-            await connection.execute(insert(answers), build_answer(copied, receipt=receipt))
+            values = build_answer(copied, receipt=stored.receipt)
+            if is_sound:
+                values["receipt"] = seal_receipt(values, asked)
+            await connection.execute(insert(answers), values)
             counted = update(sessions).where(sessions.c.session_id == session.session_id)
             await connection.execute(counted.values(query_count=1))
         return await self.find_session(session.session_id, owner=owner)
@@ -304,9 +309,14 @@ class Conversations:
     def _publish(
         self, connection: Connection, done: Question, shown: Answer, receipt: Mapping[str, object]
     ) -> None:
-        _advance_answer(connection, shown, receipt=build_receipt(shown, receipt))
+        asked = connection.execute(select(*ASKED_COLUMNS).where(questions.c.id == done.id)).one_or_none()
         # A reader may have deleted the conversation meanwhile.
-        if _write_status(connection, done) and self._log_gaps:
+        if asked is None:
+            return
+        sealed = seal_receipt(build_answer(shown, receipt=receipt), asked._asdict())
+        _advance_answer(connection, shown, receipt=sealed)
+        _write_status(connection, done)
+        if self._log_gaps:
             save_gap(connection, done, shown)
 
     async def deliver(self, answer: Answer) -> Answer:
@@ -400,15 +410,27 @@ class Conversations:
 
     async def list_stored_answers(self, answer_id: str | None = None) -> list[StoredAnswer]:
         """Lists one answer, or all, exactly as they are stored, to be checked."""
-        # JSON is read as text, so that one damaged row does not fail the others.
-        query = select(*_RAW_ANSWER).select_from(_ANSWERED).where(_PUBLISHED).order_by(questions.c.number)
-        if answer_id is not None:
-            query = query.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
+        if answer_id is None:
+            return [stored async for some in self.read_stored_answers() for stored in some]
+        query = _STORED_ANSWERS.where(or_(answers.c.id == answer_id, questions.c.id == answer_id))
         async with self._database.connect() as connection:
             found = [parse_stored_answer(row) for row in await connection.execute(query)]
-        if answer_id is not None and not found:
+        if not found:
             raise _make_answer_error(answer_id)
         return found
+
+    async def read_stored_answers(self) -> AsyncIterator[list[StoredAnswer]]:
+        """Yields all answers in batches, in the order asked, exactly as they are stored."""
+        last = -1
+        while True:
+            query = _STORED_ANSWERS.where(questions.c.number > last).limit(ANSWERS_AT_ONCE)
+            async with self._database.connect() as connection:
+                rows = (await connection.execute(query)).all()
+            if rows:
+                yield [parse_stored_answer(row) for row in rows]
+            if len(rows) < ANSWERS_AT_ONCE:
+                return
+            last = rows[-1].number
 
     async def _list_exchanges(
         self, connection: AsyncConnection, condition: ColumnElement[bool]
@@ -442,10 +464,9 @@ def _read_status(connection: Connection, question: Question) -> QuestionStatus:
     return QuestionStatus(connection.scalar(query) or question.status)
 
 
-def _write_status(connection: Connection, question: Question) -> bool:
-    """Writes the status of a question; returns whether the question is still there."""
+def _write_status(connection: Connection, question: Question) -> None:
     changed = update(questions).where(questions.c.id == question.id).values(status=str(question.status))
-    return bool(connection.execute(changed).rowcount)
+    connection.execute(changed)
 
 
 def _insert_answer(connection: Connection, answer: Answer, receipt: Mapping[str, object]) -> None:
@@ -471,6 +492,10 @@ async def _delete_questions(connection: AsyncConnection, condition: ColumnElemen
     await connection.execute(delete(feedback).where(feedback.c.answer_id.in_(given)))
     await connection.execute(delete(answers).where(answers.c.question_id.in_(asked)))
     await delete_gaps(connection, gaps.c.question_id.in_(asked))
+    counted = select(func.count()).where(questions.c.session_id == sessions.c.session_id, condition)
+    left = sessions.c.query_count - counted.scalar_subquery()
+    of_these = sessions.c.session_id.in_(select(questions.c.session_id).where(condition))
+    await connection.execute(update(sessions).where(of_these).values(query_count=left))
     return (await connection.execute(delete(questions).where(condition))).rowcount
 
 

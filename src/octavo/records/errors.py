@@ -19,7 +19,14 @@ from octavo.errors import InvalidValue, LibraryBusy, OctavoError, Overloaded, Re
 # What PgBouncer says to settings at the start of a connection, and PostgreSQL to a statement that was
 # prepared on another one.
 _POOLED = ("unsupported startup parameter", "prepared statement")
-RESTORE = "Restore the file from a backup, or move it away and add the books again."
+RESTORE = (
+    "Restore a backup with `octavo restore`; or move this file away and run `octavo doctor --rebuild`, which "
+    "reads the books back from the store."
+)
+REBUILD = (
+    "`octavo doctor --rebuild` reads the books back from the store; or restore a backup with "
+    "`octavo restore`."
+)
 _AWAY_STATES = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
 _CLASS = re.compile(r"^<class '[^']*'>: ")
 _UNWRITABLE = ("readonly", "unable to open", "permission", "read-only", "is a directory")
@@ -31,8 +38,8 @@ def report_damage(place: str) -> Iterator[None]:
     """Reports rows that are invalid for our types, or not JSON, as damage: we did not write them."""
     try:
         yield
-    except (ValueError, TypeError, KeyError) as error:
-        raise RecordsError(f"the records at {place} are damaged: {error}", hint=RESTORE) from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RecordsError(f"the records at {place} are damaged: {error}", hint=REBUILD) from error
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, delete, exists, insert, select, text, update
 
 from octavo.concurrency import run_blocking
+from octavo.records.digests import save_looks_digest
 from octavo.records.scans import delete_scans
 from octavo.records.tables import books, edition_files, files
 
@@ -69,6 +70,7 @@ async def save_file(database: Database, book_id: str, data: bytes, *, engine: st
             return False
         await delete_file(connection, book_id, edition)
         await insert_file(connection, book_id, edition, data, engine=engine)
+        await save_looks_digest(connection, book_id, edition)
         return True
 
 

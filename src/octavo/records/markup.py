@@ -4,8 +4,9 @@ The lines of a PDF's section, which say where it is printed, are stored with its
 
 Both belong to an edition and go with it. A picture is stored once, under the SHA-256 of its bytes, for every
 edition that shows it. Nothing but the page needs them: a section whose markup is missing or damaged is shown
-as text. A book that was added before markup was stored gets its own when the same file is added again, and
-what was marked in its texts for the map is marked anew.
+as text, and a picture that is not what its name says is not shown. A book whose markup or pictures are
+missing or damaged gets them when the same file is added again, and what was marked in its texts for the map
+is marked anew.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import and_, delete, insert, select, text
 
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
+from octavo.records.digests import save_looks_digest
 from octavo.records.tables import books, edition_images, images, markup, sections, text_marks
 from octavo.types import PrintedLine
 from octavo.types.books import check_lines
@@ -36,7 +39,10 @@ BATCH = 128
 Packed = dict[str, tuple[bytes, bytes | None]]
 """From the id of a section to its markup and its lines."""
 
-_ADD_IMAGE = text("INSERT INTO images (hash, data) VALUES (:hash, :data) ON CONFLICT (hash) DO NOTHING")
+_ADD_IMAGE = text(
+    "INSERT INTO images (hash, data) VALUES (:hash, :data) "
+    "ON CONFLICT (hash) DO UPDATE SET data = excluded.data WHERE images.data <> excluded.data"
+)
 _OF_READY = and_(markup.c.book_id == books.c.id, markup.c.edition == books.c.edition)
 _FIND_IMAGE = (
     select(images.c.data)
@@ -74,15 +80,15 @@ async def save_markup(
             return False
         here = (markup.c.book_id == book_id, markup.c.edition == edition)
         stored = await connection.execute(select(markup).where(*here))
-        shown = select(edition_images.c.hash).where(
-            edition_images.c.book_id == book_id, edition_images.c.edition == edition
-        )
-        known = set(await connection.scalars(shown))
+        shown = select(images).join(edition_images, edition_images.c.hash == images.c.hash)
+        shown = shown.where(edition_images.c.book_id == book_id, edition_images.c.edition == edition)
+        known = {row.hash: bytes(row.data) for row in await connection.execute(shown)}
         same = {row.section_id: (row.markup, row.lines) for row in stored} == packed
-        if same and known == pictures.keys():
+        if same and known == pictures:
             return False
         await delete_markup(connection, book_id, edition)
         await _insert_packed(connection, book_id, edition, packed, pictures)
+        await save_looks_digest(connection, book_id, edition)
         # The map's sentences follow the markup.
         marked = select(sections.c.text_hash).where(*of_edition)
         await connection.execute(delete(text_marks).where(text_marks.c.hash.in_(marked)))
@@ -159,12 +165,17 @@ def _unpack(stored: bytes | None) -> list[Any]:
 
 
 async def read_image(database: Database, book_id: str, name: str) -> bytes:
-    """Read a picture by its name, if the edition of the book that readers see shows it."""
+    """Read a picture by its name, if the edition of the book that readers see shows it.
+
+    Raises `RecordsError` for one that is not what its name says.
+    """
     query = _FIND_IMAGE.where(images.c.hash == name, books.c.id == book_id)
     async with database.connect() as connection:
         data = await connection.scalar(query)
-    if data is None:
-        raise NotFound("image", name)
+        if data is None:
+            raise NotFound("image", name)
+        if (await run_blocking(sha256, data)).hexdigest() != name:
+            raise ValueError(f"the picture {name} of {book_id!r} is not what was stored")
     return bytes(data)
 
 

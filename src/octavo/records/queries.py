@@ -41,6 +41,7 @@ _SECTION_OF_CHUNK = and_(
     sections.c.edition == chunks.c.edition,
     sections.c.id == chunks.c.section_id,
 )
+_EDITION_OF_SECTION = and_(editions.c.book_id == sections.c.book_id, editions.c.edition == sections.c.edition)
 _CONTENT = func.substr(texts.c.text, chunks.c.start + 1, chunks.c.end - chunks.c.start).label("content")
 _COLUMNS = [c for c in chunks.c if c.name not in ("edition", "digest", "vector_key")]
 _CHUNKS = (
@@ -186,8 +187,12 @@ class Queries:
             return frozenset(await connection.scalars(query))
 
     async def list_section_texts(self, book_id: str, section_id: str) -> list[str]:
-        """Lists the text of a section in every edition that has it, the newest first."""
+        """Lists the text of a section in every edition that has it, the newest first.
+
+        What is left of an edition that is gone proves nothing.
+        """
         query = select(texts.c.text).join(sections, sections.c.text_hash == texts.c.hash)
+        query = query.join(editions, _EDITION_OF_SECTION)
         query = query.where(sections.c.book_id == book_id, sections.c.id == section_id)
         async with self._database.connect() as connection:
             return list(await connection.scalars(query.order_by(sections.c.edition.desc())))

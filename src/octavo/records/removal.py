@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Text, bindparam, cast, delete, func, or_, select
+from sqlalchemy import ColumnElement, Text, bindparam, cast, delete, func, or_, select, update
 
 from octavo.records.covers import delete_cover
 from octavo.records.gaps import delete_gaps_of
 from octavo.records.idempotency import delete_responses
+from octavo.records.lost_answers import DELETED_WITH_BOOK
 from octavo.records.notes import delete_notes_of
 from octavo.records.sources import delete_sources_of
-from octavo.records.tables import answers, feedback
+from octavo.records.tables import answers, feedback, questions
 from octavo.records.tags import delete_tags_of
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ async def delete_belongings(connection: AsyncConnection, book_id: str) -> None:
 async def delete_answers_from(connection: AsyncConnection, book_id: str) -> None:
     """Delete the answers that show passages of a book, with their ratings.
 
-    The questions stay. An answer is made of the book's words, so nothing of it can be kept.
+    The questions stay, and say so. An answer is made of the book's words, so nothing of it can be kept.
     """
     last = ""
     while found := (await connection.execute(_MENTIONING, _match(book_id) | {"last": last})).all():
@@ -62,6 +63,8 @@ async def delete_answers_from(connection: AsyncConnection, book_id: str) -> None
         if gone:
             await connection.execute(delete(feedback).where(feedback.c.answer_id.in_(gone)))
             await connection.execute(delete(answers).where(answers.c.id.in_(gone)))
+            asked = questions.c.id.in_([row.question_id for row in wanted])
+            await connection.execute(update(questions).where(asked).values(error=DELETED_WITH_BOOK))
             await delete_responses(connection, [row.question_id for row in wanted])
 
 

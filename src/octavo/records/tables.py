@@ -57,11 +57,16 @@ from sqlalchemy import (
     false,
 )
 
-HEAD = "0017"
+HEAD = "0019"
 """The newest revision under `migrations/versions`."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+def count_microseconds(value: datetime) -> int:
+    """Count the microseconds since 1970, as times are stored."""
+    return (value - _EPOCH) // _MICROSECOND
 
 
 class Moment(TypeDecorator[datetime]):
@@ -71,7 +76,7 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002
-        return None if value is None else (value - _EPOCH) // _MICROSECOND
+        return None if value is None else count_microseconds(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else _EPOCH + value * _MICROSECOND
@@ -131,6 +136,7 @@ editions = Table(
     *_build_catalogue_columns(),
     Column("sections_digest", String(32)),
     Column("chunks_digest", String(80)),
+    Column("looks_digest", String(32)),
 )
 
 books = Table(

@@ -137,10 +137,11 @@ class WidgetChecksJson(Schema):
 
 
 class BackupJson(Schema):
-    """The result of `octavo backup`."""
+    """The result of `octavo backup`. `damaged` says by snapshot what is wrong with it."""
 
     snapshots: list[SnapshotJson]
     deleted: list[str]
+    damaged: dict[str, str]
 
 
 class RestoredJson(Schema):
