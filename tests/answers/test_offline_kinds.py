@@ -342,6 +342,9 @@ async def test_a_list_of_definitions_comes_with_all_of_its_terms(library: Librar
         ("Which ship was lost?", False),
         ("what does the boss say", False),
         ("where are the sails", False),
+        ("what happens in the chapter called the attack?", False),
+        ("which key updates the package list", False),
+        ("who did she love, all of them", True),
     ],
 )
 def test_a_question_for_several_things_is_known_by_its_form(question: str, several: bool) -> None:

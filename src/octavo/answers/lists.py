@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from octavo.answers.runs import REACH, find_asked_count, find_run, leads_in
 from octavo.answers.workspace import READ_MOST, Workspace
@@ -16,14 +17,16 @@ MOST_WORDS, MOST_BESIDE = 200, 120
 GAP = 4
 Span = tuple[int, int]
 Rest = tuple[list[Sentence], list[Sentence]]
+# A verb has its object after it: "which key updates the list" asks for one thing.
+_NO_VERB = r"(?<!\bhappens)(?! (?:the|an?|his|her|its|their|my|your|our|it|him|them|me|you|us)\b)"
 _PLURAL = re.compile(
     r"\b(?:what|which|name|list|who)(?: are| were)?(?: all| some of)?(?: the| its| their)?(?: \w+){0,3}? "
-    r"(?P<noun>[a-z]{2,}(?<!s)s|men|women|people|children)\b(?!['’])",
+    rf"(?P<noun>[a-z]{{2,}}(?<!s)s|men|women|people|children)\b(?!['’]){_NO_VERB}",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
     r"^\s*(?:list|enumerate|name (?:the|all|some)|(?:the )?names of|(?:\w+ )?ways (?:to|of|in)|reasons)\b"
-    r"|\bwho are\b|\bwhat kinds? of\b|\beach of\b"
+    r"|\bwho are\b|\bwhat kinds? of\b|\beach of\b|\ball of them\b"
     r"|\bwhat (?:does|do|did) .+ (?:contain|include|consist of|comprise)\W*$",
     re.IGNORECASE,
 )
@@ -81,6 +84,24 @@ def _limit_rest(whole: Sequence[Claim], rest: Sequence[Claim]) -> list[Claim]:
         if left >= 0:
             kept.append(claim)
     return kept
+
+
+def drop_lone_mark(claims: Sequence[Claim], sentences: Mapping[str, Sentence]) -> tuple[Claim, ...]:
+    """Drop the number or bullet before an item of a list where no other item is quoted."""
+    quoted = {id_: claim for claim in claims for id_ in claim.sentences if _is_marked(sentences[id_])}
+    if len(quoted) != 1:
+        return tuple(claims)
+    ((id_, lone),) = quoted.items()
+    mark = len(sentences[id_].text) - len(sentences[id_].words)
+    if not lone.text.startswith(sentences[id_].text):
+        return tuple(claims)
+    marks = tuple((max(0, start - mark), end - mark) for start, end in lone.marks)
+    bare = replace(lone, text=lone.text[mark:], marks=marks)
+    return tuple(bare if claim is lone else claim for claim in claims)
+
+
+def _is_marked(sentence: Sentence) -> bool:
+    return sentence.kind is ElementKind.ITEM and len(sentence.words) < len(sentence.text)
 
 
 async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sentence], int]:

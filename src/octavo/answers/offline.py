@@ -29,7 +29,7 @@ from octavo.answers.identity import (
     weigh_sides,
     weigh_speech,
 )
-from octavo.answers.lists import complete_lists, may_want_several, wants_several
+from octavo.answers.lists import complete_lists, drop_lone_mark, may_want_several, wants_several
 from octavo.answers.names import find_name, is_of_owner, list_likely_names
 from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
@@ -426,6 +426,7 @@ async def _add_context(question: str, reply: Reply, workspace: Workspace, *, sev
     # The claim with the short answer comes first, and its context with it.
     _, claims = lead_with_short(reply.short, reply.claims, sentences)
     claims = await add_antecedents(claims, workspace, most=most)
+    claims = drop_lone_mark(claims, {sentence.id: sentence for sentence in workspace})
     return replace(reply, claims=claims, confidence=reply.confidence * (POINTS_BACK if unsure else 1.0))
 
 
