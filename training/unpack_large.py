@@ -5,7 +5,7 @@
 FOLDER holds large-int8.onnx and large-words.npy. TARGET gets files of at most 55 MB, part-NN.npz, as
 `mpnet.unpack` reads them. The neurons of a layer come in another order than they were trained in: those that
 ship in full precision stand behind the others, which changes nothing that the model says. Needs
-`octavo[build]`.
+`octavo[build]`, and torch, because `mpnet.py` does.
 """
 
 from __future__ import annotations

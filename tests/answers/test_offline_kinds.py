@@ -365,6 +365,31 @@ def test_what_one_may_do_or_is_offered_may_be_several_things(question: str, seve
     assert may_want_several(question) == several
 
 
+BEAMS = """# Box
+
+## Chapter 1: Beams
+
+Otherwise, nothing is seen of the box. A number of balls are hidden in a rectangular box. {}
+
+## Chapter 2: Nets
+
+The net has two sides.
+"""
+
+
+async def test_the_gist_of_an_explanation_opens_with_its_first_statement(
+    library: Library, tmp_path: Path
+) -> None:
+    rest = " ".join(
+        f"Beam {n} of the lamp is turned by a mirror of brass in the arena." for n in range(1, 30)
+    )
+    (tmp_path / "box.md").write_text(BEAMS.format(rest), encoding="utf-8")
+    book = await library.add(tmp_path / "box.md")
+    answer = await ask(library, "what is chapter 1 about?", book=book.id)
+    assert "\n\nA number of balls are hidden in a rectangular box." in answer.content
+    assert "Otherwise" not in answer.content
+
+
 VIRTUES = """# The Society
 
 ## Harbour Virtues

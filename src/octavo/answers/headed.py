@@ -50,7 +50,7 @@ async def find_headed(name: str, workspace: Workspace) -> list[Sentence]:
     if not wanted or len({(one.chunk.book_id, one.chunk.section_id) for one in found}) != 1:
         return []
     seen = await workspace.look_around(found[0])
-    if not seen or seen[0].start or seen[-1].end > LONGEST or _tells_story(seen):
+    if not seen or seen[0].start or seen[-1].end > LONGEST or tells_story(seen):
         return []
     opening = _choose_opening(seen)
     taken = await workspace.take(opening)
@@ -66,7 +66,8 @@ def _fold(name: str) -> str:
     return _PLURAL.sub("", _ARTICLE.sub("", fold_title(name)))
 
 
-def _tells_story(sentences: Sequence[Sentence]) -> bool:
+def tells_story(sentences: Sequence[Sentence]) -> bool:
+    """Whether sentences speak of somebody so often that they tell a story."""
     words = sum(len(sentence.text.split()) for sentence in sentences)
     return sum(len(_SOMEBODY.findall(sentence.text)) for sentence in sentences) > STORY * words
 

@@ -9,10 +9,12 @@ from math import log
 from typing import TYPE_CHECKING
 
 from octavo.answers.extract import is_apparatus, is_headline, is_list_item
+from octavo.answers.headed import tells_story
 from octavo.answers.parts import Extent, keep_visible, resolve_part
 from octavo.concurrency import run_blocking
 from octavo.text.bookmap.blocks import Blocks
 from octavo.text.bookmap.coverage import Statement, choose_covering, count_sections
+from octavo.text.bookmap.gist import stands_alone
 from octavo.text.languages import count_words
 from octavo.text.scoring import logistic
 from octavo.types import ElementKind
@@ -36,6 +38,8 @@ _TOLD, _TOLD_SHARE, _TOLD_LEAST = 2.6, 0.9, 0.2
 # With so many sentences a part ends, whatever they say, if they have no more words than this: two of them, or
 # one long one.
 _LAST = ((2, 80), (1, 150))
+# A part opens with one of its first sentences, if that is no longer.
+OPENING_MOST, OPENING_WORDS = 4, 50
 _PROSE = frozenset((ElementKind.PARAGRAPH, ElementKind.TERM, ElementKind.VERSE))
 # What a program says of the file, in the last section, is no part of what the book tells.
 _METADATA = re.compile(r"(?:\W*(?:meta-?data|document information))+\W*", re.IGNORECASE)
@@ -123,7 +127,9 @@ def _choose(
     `book` are the texts of all sections: what stands in many of them says little of this part.
     """
     told = [sentence for section, sentences in read for sentence in _list_told(section, sentences)]
-    rest = [sentence for sentence in told if sentence not in closing]
+    first = [] if closing else _find_first(told)
+    after = told[told.index(first[0]) + 1 :] if first else told
+    rest = [sentence for sentence in after if sentence not in closing]
     opening = {
         (section.id, sentences[0].start)
         for section, sentences in read
@@ -138,11 +144,25 @@ def _choose(
         )
         for sentence in rest
     ]
-    wanted = min(MOST_SENTENCES, max(2, round(len(told) / SENTENCES_PER_CHOICE))) - len(closing)
-    words = MOST_WORDS - _count_words(closing)
-    closed = [sentence.text for sentence in closing]
-    chosen = choose_covering(statements, most=wanted, words=words, book=count_sections(book), told=closed)
-    return [*(rest[n] for n in chosen), *closing]
+    kept = [*first, *closing]
+    wanted = min(MOST_SENTENCES, max(2, round(len(told) / SENTENCES_PER_CHOICE))) - len(kept)
+    words, known = MOST_WORDS - _count_words(kept), [sentence.text for sentence in kept]
+    chosen = choose_covering(statements, most=wanted, words=words, book=count_sections(book), told=known)
+    return [*first, *(rest[n] for n in chosen), *closing]
+
+
+def _find_first(told: Sequence[Sentence]) -> list[Sentence]:
+    """Find the sentence that a part begins with, if it can stand alone and the part tells no story.
+
+    What explains something says at once what it is about.
+    """
+    if tells_story(told):
+        return []
+    for sentence in told[:OPENING_MOST]:
+        text = sentence.text.rstrip()
+        if stands_alone(text) and count_words(text, sentence.chunk.language) <= OPENING_WORDS:
+            return [sentence]
+    return []
 
 
 def _list_told(section: Section, sentences: Sequence[Sentence]) -> list[Sentence]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from octavo.text.bookmap.gist import stands_alone
 from octavo.text.bookmap.scan import mark_section
 from octavo.types import Span
 from tests.support.mapped_books import STORY
@@ -34,6 +37,23 @@ def test_a_gist_prefers_statements_to_dialogue_and_questions() -> None:
         "The harbour light of Saltmere stands on the northern point."
     )
     assert choose(text) == ["The harbour light of Saltmere stands on the northern point."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "alone"),
+    [
+        ("The beam turns at a ball.", True),
+        ("Similarly, the beam turns.", False),
+        ("It turns at a ball.", False),
+        ("“The beam turns,” he said.", False),
+        ("`Five!' cried the gardener.", False),
+        ("Does the beam turn?", False),
+        ("This means that:", False),
+        ("The beam turns", False),
+    ],
+)
+def test_a_statement_stands_alone_if_it_needs_none_beside_it(sentence: str, alone: bool) -> None:
+    assert stands_alone(sentence) is alone
 
 
 def test_code_and_empty_sections_have_no_gist() -> None:

@@ -82,6 +82,13 @@ def is_spoken(sentence: str) -> bool:
     return sentence[:1] in "“\"‘'`-—[(•*" or sentence[:1].isdigit()
 
 
+def stands_alone(sentence: str) -> bool:
+    """Whether a sentence is a whole statement that needs none before it or after it."""
+    if leans(sentence) or is_spoken(sentence) or "?" in sentence:
+        return False
+    return ends_whole(sentence) and not sentence.endswith((":", ";"))
+
+
 def announces(sentence: str) -> bool:
     """Whether a sentence says what a chapter or the like is about."""
     return _ANNOUNCES.search(sentence) is not None
@@ -95,7 +102,7 @@ def ends_whole(sentence: str) -> bool:
 @cache
 def _list_dangling_openings() -> frozenset[str]:
     """Return the words that refer to the sentence before when a sentence begins with them."""
-    return list_words("pronouns", "determiners", "clause_joins", "contrasts", "greetings") - {
+    return list_words("pronouns", "determiners", "clause_joins", "contrasts", "greetings", "goes_on") - {
         "the",
         "a",
         "an",
