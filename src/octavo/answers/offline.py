@@ -130,7 +130,8 @@ class OfflineAnswerer:
         if isinstance(given, Workspace) and order is not None:
             claims = await obey(order, given)
             if claims or order.kind is not OrderKind.DEFINE:
-                return Reply(claims, answerable=float(bool(claims)), confidence=ORDER_CONFIDENCE)
+                sure = ORDER_CONFIDENCE if claims else 0.0
+                return Reply(claims, answerable=float(bool(claims)), confidence=sure)
         if isinstance(given, Workspace) and given.bounds.within is None and given.bounds.passage is None:
             request = read_request(question)
             match request:
