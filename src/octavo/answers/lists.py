@@ -67,7 +67,7 @@ async def complete_lists(
         if (before or after) and (several or not before):
             rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
             kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
-            whole = [*kept, *_make_claims(before), claim, *_make_claims(after)]
+            whole = [*kept, *join_neighbours(before), claim, *join_neighbours(after)]
             return (*whole, *_limit_rest(whole, rest))
     return tuple(claims)
 
@@ -191,7 +191,7 @@ def _list_ids(sentences: Sequence[Sentence]) -> set[str]:
     return {sentence.id for sentence in sentences}
 
 
-def _make_claims(sentences: Sequence[Sentence]) -> list[Claim]:
+def join_neighbours(sentences: Sequence[Sentence]) -> list[Claim]:
     """Make one claim of sentences that follow each other in a passage."""
     runs: list[list[Sentence]] = []
     for sentence in sentences:

@@ -132,7 +132,7 @@ def is_titled(name: str, title: str) -> bool:
 
 
 def _is_own_title(said: str, named: Part | None, sections: Sequence[Section], title: str) -> bool:
-    """Whether a name means the whole book: it is its title or heads its title page, and no story in it has it.
+    """Whether a name means the book: it is its title or heads its title page, and no story in it has it.
 
     What has all chapters under it is no story in it, and neither is a chapter with a number. "The end" and
     "part 2" mean a part whatever the title is.
