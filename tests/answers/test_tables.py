@@ -39,6 +39,11 @@ Whoever lies at the quay pays the dues of the harbour for each night:
 
 Nobody ever paid the dues of the harbour on a Sunday.
 
+## Fenders
+
+| ! | A fender of rope keeps the hull from the stones of the quay. |
+| ! | The fender is soaked in tar twice a year. |
+
 ## Bells
 
 The bell of the pier is rung in a fog. It was cast in the north and weighs as much as two oxen.
@@ -116,6 +121,12 @@ async def test_rows_that_have_words_of_the_question_are_meant_of_a_table_of_seve
         "flag | meaning",
         "yellow | the harbour is open for pilots alone",
     ]
+
+
+async def test_notes_that_are_drawn_as_rows_without_headings_are_no_table(library: Library) -> None:
+    said = await list_lines(library, "What keeps the hull from the stones?")
+    assert not any("soaked in tar" in line for line in said[:1])
+    assert "fender of rope" in said[0]
 
 
 @pytest.mark.parametrize(

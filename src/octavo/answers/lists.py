@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from octavo.answers.runs import REACH, find_asked_count, find_run, leads_in
 from octavo.answers.workspace import READ_MOST, Workspace
 from octavo.types.markup import Element, ElementKind
 from octavo.verification.claims import Claim, Sentence
+
+if TYPE_CHECKING:
+    from octavo.types import Section
 
 # The most words of a list, and of an answer with a list that also says something else.
 MOST_WORDS, MOST_BESIDE = 200, 120
@@ -103,6 +107,16 @@ async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sent
     left_out = sum(any(s.start < end and s.end > start for s in rest) for start, end in items)
     taken = await workspace.take(kept)
     return [sentence if s.start == sentence.start else s for s in taken] or [sentence], left_out
+
+
+async def read_first_list(section: Section, workspace: Workspace) -> list[Sentence]:
+    """Read the first list of a section with its lead-in, as far as it fits. Items have their first sentence."""
+    seen = sorted(await workspace.look_through(section), key=lambda sentence: sentence.start)
+    markup = await workspace.read_markup(seen[0]) if seen else ()
+    items = next((items for items in _find_lists(markup) if len(items) > 1), [])
+    wanted = _select_items(seen, items) if items else []
+    _, after = _limit(wanted[:1], wanted[1:]) if wanted else ([], [])
+    return await workspace.take([*wanted[:1], *after]) if after else []
 
 
 def _limit_passages(sentences: Sequence[Sentence]) -> list[Sentence]:

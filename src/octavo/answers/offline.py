@@ -35,6 +35,7 @@ from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.parts import find_untold_title
+from octavo.answers.pointers import follow_pointers
 from octavo.answers.presence import has_people
 from octavo.answers.questions import Expected, QuestionKind, parse_question
 from octavo.answers.reading import (
@@ -415,6 +416,10 @@ async def _complete(question: str, reply: Reply, workspace: Workspace) -> Reply:
         return replace(reply, claims=told, confidence=sure, short=None if several else reply.short)
     if not reply.claims or (reply.short and not may_want_several(question)):
         return reply
+    if several:
+        followed = await follow_pointers(reply.claims, workspace)
+        if followed != reply.claims:
+            return replace(reply, claims=followed, short=None)
     whole = await complete_lists(reply.claims, workspace, question=question)
     short = None if several or whole != reply.claims else reply.short
     claims = whole if short else await add_announced(whole, workspace, most=MOST_JOINED)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # So many rows at the most are told of a table to a question for one thing.
 MOST_ROWS = 3
+# A table without headings of its columns has so many rows at the least.
+LEAST_ROWS = 3
 # The order in "list the integer types" is no word of what is asked for.
 _ORDER = re.compile(r"^\s*(?:please )?(?:list|name|enumerate|give|show|tell)(?: me| us)?\b", re.IGNORECASE)
 
@@ -79,7 +81,7 @@ async def complete_table(
         ]
         quoted = [known[id_] for claim in touched for id_ in claim.sentences]
         rows = _choose_rows(table, quoted, question=question, short=short)
-        if not touched or not rows:
+        if not touched or not rows or not (table.head or rows == table.rows):
             continue
         if rows == table.rows:
             whole = join_neighbours(await workspace.take(_limit(table.whole)))
@@ -124,7 +126,8 @@ async def _read_tables(sentence: Sentence, workspace: Workspace) -> list[Table]:
         return []
     seen = await workspace.look_around(sentence)
     tables = [_read_table(inside, seen) for inside in _split_tables(markup)]
-    return [table for table in tables if table.rows]
+    # A note with its picture beside it is drawn as a table, too, but has no headings and hardly any rows.
+    return [table for table in tables if len(table.rows) >= (1 if table.head else LEAST_ROWS)]
 
 
 def _split_tables(markup: Sequence[Element]) -> Iterator[list[Element]]:
