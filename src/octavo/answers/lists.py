@@ -110,7 +110,7 @@ async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sent
 
 
 async def read_first_list(section: Section, workspace: Workspace) -> list[Sentence]:
-    """Read the first list of a section with its lead-in, as far as it fits. Items have their first sentence."""
+    """Read the first list of a section with its lead-in, each item by its first sentence."""
     seen = sorted(await workspace.look_through(section), key=lambda sentence: sentence.start)
     markup = await workspace.read_markup(seen[0]) if seen else ()
     items = next((items for items in _find_lists(markup) if len(items) > 1), [])

@@ -110,7 +110,7 @@ async def find_named_table(name: str, workspace: Workspace) -> tuple[Claim, ...]
 
 
 def is_named(claims: Sequence[Claim], question: str, workspace: Workspace) -> bool:
-    """Whether claims are a table whose lead-in or headings have all words of a question."""
+    """Whether claims quote rows of a table, and have all words of a question."""
     known = {sentence.id: sentence for sentence in workspace}
     quoted = [known[id_] for claim in claims for id_ in claim.sentences]
     if not any(sentence.kind is ElementKind.ROW for sentence in quoted):
