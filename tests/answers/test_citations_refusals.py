@@ -8,6 +8,7 @@ from octavo.answers.citations import (
     pick_nearest,
     refuse_empty_library,
     refuse_out_of_scope,
+    refuse_translation,
     refuse_unanswered,
 )
 from octavo.types import Evidence, RefusalReason
@@ -68,6 +69,23 @@ def test_the_best_passage_stands_for_its_section_and_sections_of_two_books_are_t
     mixed = [*found("A", "A"), *found("A", book_id="other")]
     near = pick_nearest(mixed)
     assert {(e.rank, e.chunk.book_id) for e in near} == {(1, "moby-dick"), (1, "other")}
+
+
+def test_two_passages_of_the_only_section_that_is_near_are_shown_and_it_is_named_once() -> None:
+    near = pick_nearest(found("Storm", "Storm", "Storm"))
+    assert [e.rank for e in near] == [1, 2]
+    assert refuse_unanswered("The Tides", near, unlikely=True).message.endswith("I found: “Storm”.")
+
+
+def test_a_title_that_ends_with_a_full_stop_is_followed_by_no_other() -> None:
+    where = "Moby-Dick › Chapter 1. Loomings."
+    for refusal in (
+        refuse_translation(where),
+        refuse_unanswered(where, found("Loomings."), unlikely=True),
+        refuse_unanswered(where, [], unlikely=False),
+    ):
+        assert ".." not in refusal.message
+        assert ".”." not in refusal.message
 
 
 def test_what_lies_ahead_of_the_reader_is_not_given_away() -> None:

@@ -119,6 +119,7 @@ async def test_without_a_model_nothing_is_translated_and_the_reader_is_told(libr
     assert refused.refusal.reason is RefusalReason.BELOW_CONFIDENCE
     assert "language model" in refused.content
     assert "the book has one" not in refused.content
+    assert refused.confidence == 0
 
 
 @pytest.mark.parametrize(

@@ -267,10 +267,56 @@ def test_the_first_part_of_a_title_is_the_title(title: str) -> None:
     assert not is_titled("the whale", title)
 
 
-def test_a_chapter_with_the_title_of_the_book_is_the_chapter() -> None:
-    part = resolve_part("the inn", make_book(NOVEL), title="The Inn")
+def test_a_story_with_the_title_of_the_book_is_the_story() -> None:
+    part = resolve_part("the inn", make_book(("The Chase", "The Inn", "The Line")), title="The Inn")
     assert part is not None
-    assert part.sections[0].title == "Chapter 2. The Inn."
+    assert part.sections[0].title == "The Inn"
+
+
+def test_a_numbered_chapter_with_the_title_of_the_book_leaves_the_title_to_the_book() -> None:
+    book = make_book(NOVEL)
+    for title in ("The Inn", "The Inn; or, the Chase"):
+        assert resolve_part("the inn", book, title=title) == resolve_part("the book", book)
+        assert resolve_part("the end of The-Inn", book, title=title) == resolve_part("the end", book)
+        part = resolve_part("the chapter on the inn", book, title=title)
+        assert part is not None
+        assert part.sections[0].title == "Chapter 2. The Inn."
+
+
+def put_below(book: list[Section], chapter: str, *titles: str) -> list[Section]:
+    """Put headings under a chapter."""
+    at = next(n for n, section in enumerate(book) if section.id == chapter)
+    made = (
+        replace(make_section(f"{chapter}.{t}", heading_path=(chapter, t), text=LONG), ancestors=(chapter,))
+        for t in titles
+    )
+    joined = [*book[: at + 1], *made, *book[at + 1 :]]
+    return [replace(section, position=n) for n, section in enumerate(joined)]
+
+
+def test_numbered_headings_within_one_page_number_no_chapters() -> None:
+    files = ("preface.md", "ch01-start.md", "ch02-types.md")
+    book = put_below(
+        make_book(("About", "Start", "Types"), files=files), "c0", "1. Quizzes", "2. Notes", "III. Thanks"
+    )
+    found = [resolve_part(name, book) for name in ("chapter 2", "the first chapter", "section 2")]
+    assert [part and part.sections[0].title for part in found] == ["Types", "Start", "2. Notes"]
+
+
+def test_numbered_headings_that_begin_anew_in_each_chapter_number_no_chapters() -> None:
+    book = put_below(make_book(("Start", "Types", "Traits")), "c0", "1. Aim", "2. Plan")
+    book = put_below(book, "c2", "1. Aim", "2. Plan")
+    part = resolve_part("chapter 2", book)
+    assert part is not None
+    assert part.sections[0].title == "Types"
+
+
+def test_numbered_headings_that_count_on_from_part_to_part_number_the_chapters() -> None:
+    book = put_below(make_book(("Youth", "Age")), "c0", "1. The Farm", "2. The Road")
+    book = put_below(book, "c1", "3. The House")
+    part = resolve_part("chapter 3", book)
+    assert part is not None
+    assert part.sections[0].title == "3. The House"
 
 
 def test_a_title_is_found_without_its_apostrophe() -> None:

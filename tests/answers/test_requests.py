@@ -10,6 +10,7 @@ from octavo.answers.requests import (
     PartRequest,
     Request,
     SeveralRequest,
+    TableRequest,
     read_reply_language,
     read_request,
 )
@@ -37,6 +38,24 @@ from octavo.answers.requests import (
 )
 def test_a_question_about_a_whole_part_names_it(question: str, part: str) -> None:
     assert read_request(question) == PartRequest(part)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("show the table of refusal reasons", "refusal reasons"),
+        ("Could you give me a list of all the keywords, please?", None),
+        ("Give me the full list of all the keywords", "keywords"),
+        ("print the table with exit codes", "exit codes"),
+        ("table of dues", "dues"),
+        ("show me the table of contents", None),
+        ("What is a table of hash values?", None),
+        ("Show me the table", None),
+    ],
+)
+def test_an_order_to_show_a_table_or_a_list_names_what_it_has(question: str, name: str | None) -> None:
+    request = read_request(question)
+    assert (request.name if isinstance(request, TableRequest) else None) == name
 
 
 @pytest.mark.parametrize(

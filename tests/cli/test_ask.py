@@ -81,7 +81,7 @@ def test_an_answer_is_printed_with_its_footnotes(octavo: Octavo) -> None:
     lines = said.out.splitlines()
     assert (said.code, said.err) == (0, "")
     assert lines[0] == ANSWER
-    assert lines[2].startswith("Confidence: ")
+    assert re.fullmatch(r"(Very|Fairly|Not very) confident \(\d+%\)\.|A guess \(\d+%\): .+", lines[2])
     assert lines[3:] == ["  [1] The Tides › Storm", "      book://the-tides/storm#char=51,93"]
 
 
@@ -314,7 +314,15 @@ def ready(port: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("confidence", "said"), [(0.2, "A guess (confidence 20%)"), (0.4, "Confidence: 40%")]
+    ("confidence", "said"),
+    [
+        (0.2, "A guess (20%): these sentences"),
+        (0.4, "Not very confident (40%)."),
+        (0.7, "Fairly confident (70%)."),
+        (0.9, "Very confident (90%)."),
+    ],
 )
-def test_a_guess_is_called_a_guess(confidence: float, said: str) -> None:
+def test_how_sure_an_answer_is_is_told_in_words_and_a_guess_is_called_a_guess(
+    confidence: float, said: str
+) -> None:
     assert _describe_confidence(confidence).startswith(said)

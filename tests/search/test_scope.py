@@ -185,6 +185,16 @@ def test_a_name_that_is_near_nothing_is_answered_with_all_of_a_few() -> None:
         find_section("Epilogue", many)
 
 
+async def test_a_title_that_several_books_have_is_refused_with_their_ids(tmp_path: Path) -> None:
+    async with Library.open(tmp_path / "library", embedder=TinyEmbedder()) as library:
+        for name in ("one", "two"):
+            (tmp_path / f"{name}.md").write_text(f"# Garden\n\nThe bench in garden {name} is green.\n")
+            await library.add(tmp_path / f"{name}.md")
+        with pytest.raises(InvalidValue, match="2 have this title, name one by its id: garden, garden-2"):
+            await library.book("Garden")
+        assert (await library.book("garden-2")).id == "garden-2"
+
+
 @pytest.mark.parametrize(
     ("identifier", "expected"),
     [

@@ -138,6 +138,37 @@ def test_a_claim_of_several_items_is_drawn_as_their_list(cellar: str, stage: Bro
         stage.call(visit.assert_clean)
 
 
+class RowAnswerer:
+    """Quotes the first and the last row that it is given as one claim."""
+
+    name = "row"
+
+    async def reply(self, question: str, given: Sequence[Sentence]) -> Reply:
+        rows = [sentence for sentence in given if sentence.kind is ElementKind.ROW]
+        ends = (rows[0], rows[-1])
+        return Reply((Claim("\n".join(row.text for row in ends), tuple(row.id for row in ends)),), 1.0, 0.9)
+
+
+@pytest.fixture
+def quay(tmp_path: Path) -> Iterator[str]:
+    text = "# The quay\n\n| boat | pence |\n|---|---|\n| wherry | 12 |\n| coal brig | 90 |\n"
+    (tmp_path / "quay.md").write_text(text)
+    data = fill_library(tmp_path / "library", tmp_path / "quay.md")
+    with serve_page(data, answerer=RowAnswerer()) as address:
+        yield address
+
+
+def test_a_row_is_drawn_below_the_headings_of_its_table(quay: str, stage: BrowserThread) -> None:
+    with open_page(stage, quay) as visit:
+        page = visit.go("/#/books/the-quay")
+        visit.ask("What does a coal brig pay?")
+        table = page.locator(".claim.quoted table")
+        expect(table.locator("th")).to_have_text(["boat", "pence"], use_inner_text=True)
+        expect(table.locator("td")).to_have_text(["coal brig", "90"], use_inner_text=True)
+        expect(page.locator(".claim.quoted button.cite")).to_have_count(2)
+        stage.call(visit.assert_clean)
+
+
 TEX = """async (all) => {
   const { drawFormula } = await import("/static/app/formula.js");
   return all.map((tex) => drawFormula({ tex }, true)?.innerHTML ?? null);

@@ -231,15 +231,16 @@ def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: boo
     near = pick_nearest(evidence)
     places = f" The nearest I found: {_name_sections(near)}." if near else ""
     if unlikely:
-        said = f"I found no answer to this in {where}.{places}"
+        said = f"I found no answer to this in {_end_sentence(where)}{places}"
         return Refusal(reason=RefusalReason.NOT_IN_BOOK, message=said, nearest=near)
-    said = f"I am not sure enough to answer this from {where}.{places}"
+    said = f"I am not sure enough to answer this from {_end_sentence(where)}{places}"
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said, nearest=near)
 
 
 def refuse_translation(where: str) -> Refusal:
     """Refuse to translate: without a language model, there are only the book's own words."""
-    said = f"I could not translate {where}. That takes a language model that answers: OCTAVO_MODEL names one."
+    needed = "That takes a language model that answers: OCTAVO_MODEL names one."
+    said = f"I could not translate {_end_sentence(where)} {needed}"
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said)
 
 
@@ -247,22 +248,27 @@ def refuse_out_of_scope(where: str, evidence: Sequence[Evidence], *, ahead: bool
     """Refuse because the answer is outside of the scope, in `evidence`. Hide its place if it is `ahead`."""
     near = () if ahead else pick_nearest(evidence)
     place = "further on" if ahead else f"in {_name_sections(near)}"
-    said = f"I found no answer to this in {where}, but the book has one {place}."
+    said = f"I found no answer to this in {where.removesuffix('.')}, but the book has one {place}."
     return Refusal(
         reason=RefusalReason.NOT_IN_SCOPE, message=f"{said} Widen the search to see it.", nearest=near
     )
 
 
 def pick_nearest(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Pick the best passage of each of the nearest sections."""
+    """Pick the best passage of each of the nearest sections; of one section alone, its best passages."""
     by_section = {(e.chunk.book_id, e.chunk.section_id): e for e in reversed(evidence)}
     best = sorted(by_section.values(), key=lambda e: e.rank)
-    return tuple(best[:NEAREST])
+    rest = sorted((e for e in evidence if e not in best), key=lambda e: e.rank)
+    return tuple([*best, *rest][:NEAREST])
 
 
 def _name_sections(near: Sequence[Evidence]) -> str:
-    names = [f"“{e.chunk.section}”" for e in near[:2]]
-    return " and ".join(names)
+    return " and ".join(dict.fromkeys(f"“{e.chunk.section.removesuffix('.')}”" for e in near))
+
+
+def _end_sentence(text: str) -> str:
+    """End a sentence that a title may have ended already: "Chapter 1. Loomings."."""
+    return text if text.endswith(_STOPS) else f"{text}."
 
 
 _WORD = re.compile(r"\S+")

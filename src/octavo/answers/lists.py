@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from octavo.answers.runs import REACH, find_asked_count, find_run, leads_in
 from octavo.answers.workspace import READ_MOST, Workspace
 from octavo.types.markup import Element, ElementKind
 from octavo.verification.claims import Claim, Sentence
+
+if TYPE_CHECKING:
+    from octavo.types import Section
 
 # The most words of a list, and of an answer with a list that also says something else.
 MOST_WORDS, MOST_BESIDE = 200, 120
@@ -70,7 +74,7 @@ async def complete_lists(
         if (before or after) and (several or not before):
             rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
             kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
-            whole = [*kept, *_make_claims(before), claim, *_make_claims(after)]
+            whole = [*kept, *join_neighbours(before), claim, *join_neighbours(after)]
             return (*whole, *_limit_rest(whole, rest))
     return tuple(claims)
 
@@ -124,6 +128,16 @@ async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sent
     left_out = sum(any(s.start < end and s.end > start for s in rest) for start, end in items)
     taken = await workspace.take(kept)
     return [sentence if s.start == sentence.start else s for s in taken] or [sentence], left_out
+
+
+async def read_first_list(section: Section, workspace: Workspace) -> list[Sentence]:
+    """Read the first list of a section with its lead-in, each item by its first sentence."""
+    seen = sorted(await workspace.look_through(section), key=lambda sentence: sentence.start)
+    markup = await workspace.read_markup(seen[0]) if seen else ()
+    items = next((items for items in _find_lists(markup) if len(items) > 1), [])
+    wanted = _select_items(seen, items) if items else []
+    _, after = _limit(wanted[:1], wanted[1:]) if wanted else ([], [])
+    return await workspace.take([*wanted[:1], *after]) if after else []
 
 
 def _limit_passages(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -212,7 +226,7 @@ def _list_ids(sentences: Sequence[Sentence]) -> set[str]:
     return {sentence.id for sentence in sentences}
 
 
-def _make_claims(sentences: Sequence[Sentence]) -> list[Claim]:
+def join_neighbours(sentences: Sequence[Sentence]) -> list[Claim]:
     """Make one claim of sentences that follow each other in a passage."""
     runs: list[list[Sentence]] = []
     for sentence in sentences:

@@ -35,6 +35,7 @@ from octavo.answers.orders import OrderKind, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.parts import find_untold_title
+from octavo.answers.pointers import follow_pointers
 from octavo.answers.presence import has_people
 from octavo.answers.questions import Expected, QuestionKind, parse_question, write_question
 from octavo.answers.reading import (
@@ -53,9 +54,11 @@ from octavo.answers.requests import (
     IdentityRequest,
     PartRequest,
     SeveralRequest,
+    TableRequest,
     read_request,
 )
 from octavo.answers.short import LONGEST, fit_short, lead_with_short
+from octavo.answers.tables import complete_table, find_named_table, is_named
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.text.language import is_other_language
@@ -75,7 +78,7 @@ MOST_EMBEDDED = 4
 # The readers were trained with questions, not with orders such as "tell me about Ahab".
 _ASKS_WHAT = re.compile(r"\W*(?:who|what)", re.IGNORECASE)
 _ASKS_WHO = re.compile(r"\W*who\b", re.IGNORECASE)
-# How sure it is that what a section says first is what its title is.
+# How sure it is that what a section says first is what its title is, and that a table has what it is called.
 HEADED = 0.6
 # A name that is less sure than this is looked for once more.
 UNSURE = 0.5
@@ -131,7 +134,8 @@ class OfflineAnswerer:
         if isinstance(given, Workspace) and order is not None:
             claims = await obey(order, given)
             if claims or order.kind is not OrderKind.DEFINE:
-                return Reply(claims, answerable=float(bool(claims)), confidence=ORDER_CONFIDENCE)
+                sure = ORDER_CONFIDENCE if claims else 0.0
+                return Reply(claims, answerable=float(bool(claims)), confidence=sure)
         if isinstance(given, Workspace) and given.bounds.within is None and given.bounds.passage is None:
             request = read_request(question)
             match request:
@@ -143,6 +147,8 @@ class OfflineAnswerer:
                     reply = await self._answer_halves(request, given)
                 case IdentityRequest(name):
                     reply = await self._identify(question, name, given)
+                case TableRequest(name):
+                    reply, question = await _tell_table(name, given), request.question
                 case None:
                     reply = None
             if reply is not None:
@@ -399,17 +405,32 @@ class OfflineAnswerer:
 
 
 async def _complete(question: str, reply: Reply, workspace: Workspace) -> Reply:
-    """Complete a list of which the claims quote a part, and what they announce.
+    """Complete a list or a table of which the claims quote a part, and what they announce.
 
-    Where a few words answer a question for one thing, nothing is missing.
+    Where a few words answer a question for one thing, nothing is missing but the headings of a table.
     """
     several = wants_several(question)
+    told = await complete_table(reply.claims, workspace, question=question, short=reply.short)
+    if told != reply.claims:
+        is_table = several and is_named(told, question, workspace)
+        sure = max(HEADED, reply.confidence) if is_table else reply.confidence
+        return replace(reply, claims=told, confidence=sure, short=None if several else reply.short)
     if not reply.claims or (reply.short and not may_want_several(question)):
         return reply
+    if several:
+        followed = await follow_pointers(reply.claims, workspace)
+        if followed != reply.claims:
+            return replace(reply, claims=followed, short=None)
     whole = await complete_lists(reply.claims, workspace, question=question)
     short = None if several or whole != reply.claims else reply.short
     claims = whole if short else await add_announced(whole, workspace, most=MOST_JOINED)
     return replace(reply, claims=claims, short=short)
+
+
+async def _tell_table(name: str, workspace: Workspace) -> Reply | None:
+    """Tell a table that is called by a name."""
+    claims = await find_named_table(name, workspace)
+    return Reply(claims, answerable=1.0, confidence=HEADED) if claims else None
 
 
 async def _add_context(question: str, reply: Reply, workspace: Workspace, *, several: bool = False) -> Reply:

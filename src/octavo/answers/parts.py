@@ -1,7 +1,7 @@
 """Find the part of a book that readers name: "chapter 3", "the last chapter", "the section on cron".
 
-A number is looked for in the headings, then in the names of the files, and then chapters are counted. A title
-may be given in part, if no other heading fits as well. A part that is not there is None.
+A number is looked for in the headings of chapters, then in the names of the files, and then chapters are
+counted. A title may be given in part, if no other heading fits as well. A part that is not there is None.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ _TITLED = (
 _NTH = re.compile(r"(\d+)(?:st|nd|rd|th)")
 # By their first two letters: appendix and part; chapter, lesson, module, week and unit.
 _NEVER_BARE, _FILED = ("ap", "pa"), ("ch", "le", "mo", "we", "un")
+_SECTION = "se"
 # Chapters, stories, staves and tales may be counted where they have no numbers.
 _COUNTED = ("ch", "st", "ta")
 LONGEST = 120
@@ -134,9 +135,10 @@ def is_titled(name: str, title: str) -> bool:
 
 
 def _is_own_title(said: str, named: Part | None, sections: Sequence[Section], title: str) -> bool:
-    """Whether a name means the whole book: it is its title or heads its title page, and no chapter has it.
+    """Whether a name means the book: it is its title or heads its title page, and no story in it has it.
 
-    What has all chapters under it is no chapter. "The end" and "part 2" mean a part whatever the title is.
+    What has all chapters under it is no story in it, and neither is a chapter with a number. "The end" and
+    "part 2" mean a part whatever the title is.
     """
     edge = _EDGE.fullmatch(said)
     if (edge and not edge["rest"]) or _names_number(said):
@@ -145,7 +147,9 @@ def _is_own_title(said: str, named: Part | None, sections: Sequence[Section], ti
         return is_titled(said, title)
     own = {section.id for section in named.sections}
     above_all = own >= {section.id for section in list_body(sections)}
-    return (above_all and is_titled(said, title)) or _is_title_page(named.sections, sections)
+    numbered = drop_number(named.title) != named.title
+    own_title = (above_all or numbered) and is_titled(said, title)
+    return own_title or _is_title_page(named.sections, sections)
 
 
 def _is_title_page(part: Sequence[Section], sections: Sequence[Section]) -> bool:
@@ -268,8 +272,10 @@ def _resolve_number(said: str, sections: Sequence[Section]) -> Part | None:
     headed = [(section, head) for section in sections if (head := _HEAD.match(section.title))]
     same = [(section, head) for section, head in headed if _read_number(head["number"]) == number]
     named = [section for section, head in same if head["kind"] and head["kind"].lower()[:2] == kind]
-    bare = [section for section, head in same if not head["kind"] and not head["number"].isalpha()]
-    roman = [section for section, head in same if not head["kind"] and _is_roman_heading(section.title)]
+    series = headed if kind == _SECTION else _keep_chapters(headed, sections)
+    plain = [(s, head) for s, head in series if not head["kind"] and _read_number(head["number"]) == number]
+    bare = [section for section, head in plain if not head["number"].isalpha()]
+    roman = [section for section, head in plain if _is_roman_heading(section.title)]
     filed = [s for s in sections if (file := _FILE.search(s.source_file)) and file[1] == number]
     for matching in (
         named,
@@ -284,6 +290,33 @@ def _resolve_number(said: str, sections: Sequence[Section]) -> Part | None:
     if kind == "ch" and number.isdecimal() and not named and 0 < int(number) <= len(counted):
         return _gather(counted[int(number) - 1], sections)
     return None
+
+
+def _keep_chapters(
+    headed: Sequence[tuple[Section, re.Match[str]]], sections: Sequence[Section]
+) -> list[tuple[Section, re.Match[str]]]:
+    """Keep the numbered headings that are chapters, or that count on from one chapter to the next.
+
+    Others number the parts of one page ("1. Quizzes"), or count anew in each chapter.
+    """
+    chapters = {sections[number].id for number in list_chapters(sections)}
+    plain = [(s, h["number"]) for s, h in headed if not h["kind"] and _is_number(s.title, h["number"])]
+    counting = set[int]()
+    for level in {section.level for section, _ in plain}:
+        alike = [(s, number) for s, number in plain if s.level == level]
+        above = {next((a for a in s.ancestors if a in chapters), "") for s, _ in alike}
+        if len(above) > 1 and len({number for _, number in alike}) == len(alike):
+            counting.add(level)
+    return [
+        (section, head)
+        for section, head in headed
+        if section.id in chapters or "." in head["number"] or section.level in counting
+    ]
+
+
+def _is_number(title: str, number: str) -> bool:
+    """Whether a heading begins with a number: "3. The House" or "III. The House"."""
+    return number.isdecimal() or _is_roman_heading(title)
 
 
 def _is_roman_heading(title: str) -> bool:

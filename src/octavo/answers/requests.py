@@ -1,5 +1,6 @@
-"""Tell what a question asks for: a whole part of the book, what something is, two things side by side, or
-several things at once. Everything else is a plain question. What the catalogue knows of a book is read apart.
+"""Tell what a question asks for: a whole part of the book, what something is, two things side by side, a
+table or list, or several things at once. Everything else is a plain question. What the catalogue knows of a
+book is read apart.
 
 Only the form of the question counts here. Whether the book has such a part or name is found out later, and a
 question whose part or name is not there is plain as well.
@@ -56,6 +57,18 @@ class SeveralRequest:
         return not any(_ASKS_MORE.match(asked) for asked in self.asked)
 
 
+@dataclass(frozen=True, slots=True)
+class TableRequest:
+    """Asks to be shown a table or a list: "show me the table of refusal reasons" names "refusal reasons"."""
+
+    name: str
+
+    @property
+    def question(self) -> str:
+        """The same as a question, as the readers have learnt them."""
+        return f"What are the {self.name}?"
+
+
 _REPLY_IN = r"(?:please )?(?:answer|reply|respond)(?: (?:me|it|this|the question))? in (?P<language>[a-z]+)"
 _REPLY_FIRST = re.compile(rf"{_REPLY_IN}(?: please)? ?[:,.;–—-] ?(?P<asked>.+)", re.IGNORECASE)
 _REPLY_LAST = re.compile(rf"(?P<asked>.+[?.!]) ?\(?{_REPLY_IN}(?:,? please)?[).!]*", re.IGNORECASE)
@@ -95,7 +108,7 @@ class CatalogueRequest:
     noun: str = ""
 
 
-Request = PartRequest | IdentityRequest | ComparisonRequest | SeveralRequest
+Request = PartRequest | IdentityRequest | ComparisonRequest | SeveralRequest | TableRequest
 
 _POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|ok|okay|please|so|and|then)\b[,!.]?\s+)*"
@@ -122,6 +135,12 @@ _PARTS = tuple(
         r"(?:points?|ideas?|topics?|themes?|takeaways?|message) (?:of|in|from) (?P<part>.+)",
         r"(?:what did i miss|what (?:has )?happened|the story|recap)(?P<so_far> so far)",
     )
+)
+_TABLE = re.compile(
+    r"(?:(?:show|give|get|print|display|find|tell|list)(?: me| us)? (?:the |an? )?"
+    r"|what(?: is|['’]s) the |the )?(?:whole |full |complete |entire )?(?:table|list)"
+    r" (?:of|for|with|about|on|showing|listing) (?:all )?(?:the )?(?P<name>(?!contents\b)[^,;:?!]{3,80})",
+    re.IGNORECASE,
 )
 _EDGES = MappingProxyType({"ends": "the end of ", "begins": "the beginning of "})
 _THING = r"(?P<name>(?!(?:it|this|that|he|she|they|these|those|there)\b)[^,;:?!]{2,60}?)"
@@ -261,7 +280,14 @@ def read_request(question: str) -> Request | None:
     if len(question) > LONGEST:
         return None
     said = _POLITE.sub("", collapse(question).strip(" ?!."))
-    return _read_part(said) or _read_comparison(said) or _read_several(said) or _read_identity(said)
+    table = _TABLE.fullmatch(said)
+    return (
+        _read_part(said)
+        or _read_comparison(said)
+        or _read_several(said)
+        or (TableRequest(table["name"]) if table else None)
+        or _read_identity(said)
+    )
 
 
 def read_catalogue_request(question: str) -> CatalogueRequest | None:

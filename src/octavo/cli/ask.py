@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from octavo.library import Library
     from octavo.types import Citation, Session
 
-# An answer with less confidence is shown as a guess.
-GUESS = 0.4
+# What the app says of how sure an answer is, from these figures on. One with less is shown as a guess.
+SURE = ((0.9, "Very confident"), (0.7, "Fairly confident"), (0.4, "Not very confident"))
 
 # So much of a session's id is shown, and enough to name it.
 SHORT_ID = 8
@@ -305,10 +305,11 @@ WITHOUT_MODEL = "offline, because "
 
 
 def _describe_confidence(confidence: float) -> str:
-    """Say how reliable an answer is, and call a guess a guess."""
-    if confidence < GUESS:
-        return f"A guess (confidence {confidence:.0%}): these sentences come closest, but may not answer it."
-    return f"Confidence: {confidence:.0%}."
+    """Say how reliable an answer is in the words of the app, and call a guess a guess."""
+    said = next((words for least, words in SURE if confidence >= least), None)
+    if said is None:
+        return f"A guess ({confidence:.0%}): these sentences come closest, but may not answer it."
+    return f"{said} ({confidence:.0%})."
 
 
 def describe_place(citation: Citation) -> str:

@@ -186,6 +186,10 @@ class ScopeResolver:
         ]
         if len(matching) == 1:
             return matching[0]
+        if matching:
+            shown = ", ".join(b.id for b in matching[:MOST_CHOICES])
+            rule = f"must name one book; {len(matching)} have this title, name one by its id: {shown}"
+            raise InvalidValue("book", rule, name)
         ids, hint = [b.id for b in books], "`octavo list` shows the books."
         raise await run_blocking(_make_error, "book", name, ids, hint=hint)
 

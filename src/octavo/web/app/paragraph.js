@@ -2,7 +2,7 @@
 /* A cited sentence in its paragraph, for the card that a footnote shows. Sections are fetched once. */
 
 import { api } from "./api.js";
-import { drawAround, drawPassage } from "./passage.js";
+import { drawAround, drawPassage, drawRows } from "./passage.js";
 
 /** @import { Place } from "../shared/turn.js" */
 /** @import { SectionBody } from "./api.js" */
@@ -49,6 +49,15 @@ async function findSection({ book_id, section_id, start, end, content_snippet = 
 export async function drawQuoted(cited) {
   const section = await findSection(cited);
   return section && drawPassage(section, cited.start || 0, cited.end || 0, cited.book_id);
+}
+
+/**
+ * Draw the citations of one section that are rows of a table as one table; null where they are none.
+ * @param {readonly Place[]} cited
+ */
+export async function drawQuotedRows(cited) {
+  const section = await findSection(cited[0]);
+  return section && drawRows(section, cited.map(({ start, end }) => /** @type {const} */ ([start || 0, end || 0])), cited[0].book_id);
 }
 
 /**

@@ -27,6 +27,24 @@ export function drawPassage(section, start, end, book) {
 }
 
 /**
+ * Draw rows of one table as a table without the rows between them; null where these are not rows of one table.
+ * @param {SectionBody} section
+ * @param {readonly Span[]} rows
+ * @param {string} book
+ */
+export function drawRows(section, rows, book) {
+  const [start, end] = [Math.min(...rows.map(([first]) => first)), Math.max(...rows.map(([, last]) => last))];
+  const touched = listTouched(section, new Set(["row"]), start, end);
+  const isRow = (/** @type {{start: number, end: number}} */ row) => rows.some(([first, last]) => row.start === first && row.end === last);
+  if (touched.filter(isRow).length < rows.length || listTouched(section, new Set(["table"]), start, end).length !== 1) return null;
+  const root = drawPart(section, [start, end], null, book);
+  const drawn = root.querySelectorAll("tr");
+  if (drawn.length !== touched.length) return null;
+  touched.forEach((row, at) => { if (!isRow(row)) drawn[at].remove(); });
+  return root;
+}
+
+/**
  * Draw the characters of a section from `start` to `end`, marked, with the row, item, code or paragraph around them.
  * @param {SectionBody} section
  * @param {number} start

@@ -10,7 +10,7 @@ import { Tooltip } from "../shared/tooltip.js";
 import { describePlace, gradeConfidence } from "../shared/turn.js";
 import { FeedbackView } from "./feedback.js";
 import { announce, copyText, drawProblem } from "./notices.js";
-import { drawInParagraph, drawQuoted } from "./paragraph.js";
+import { drawInParagraph, drawQuoted, drawQuotedRows } from "./paragraph.js";
 import { S, describeStep } from "./strings.js";
 
 /** @import { Answered, Asked, Citation, Claim, Place, Turn } from "../shared/turn.js" */
@@ -128,7 +128,8 @@ export class TurnView {
     if (this.#turn.final && cited.length && here) {
       const start = Math.min(...cited.map((place) => Number(place.start)));
       const end = Math.max(...cited.map((place) => Number(place.end)));
-      drawQuoted({ ...cited[0], start, end, content_snippet: claim.text.trim() }).then((passage) => {
+      drawQuoted({ ...cited[0], start, end, content_snippet: claim.text.trim() }).then(async (whole) => {
+        const passage = whole || (cited.length > 1 && await drawQuotedRows(cited));
         if (passage) drawn.replaceWith(el("div", { class: "claim quoted", dir: getComputedStyle(drawn).direction }, passage,
           claim.citations.map((number) => this.#drawFootnote(number))));
       });
