@@ -33,6 +33,7 @@ from octavo.answers.citations import (
     refuse_out_of_scope,
     refuse_translation,
     refuse_unanswered,
+    refuse_unexplained,
 )
 from octavo.answers.excerpts import cut_excerpts
 from octavo.answers.orders import OrderKind, find_order
@@ -126,6 +127,8 @@ async def _find_refusal(
     order = find_order(question)
     if order is not None and order.kind is OrderKind.TRANSLATE:
         return refuse_translation(bounds.description)
+    if order is not None and order.kind is OrderKind.EXPLAIN and not reply.claims:
+        return refuse_unexplained(bounds.description)
     # A bare command asks for nothing that could stand elsewhere.
     wider = bounds.widen() if order is None else None
     if wider is not None:

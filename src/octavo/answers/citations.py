@@ -237,6 +237,12 @@ def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: boo
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said, nearest=near)
 
 
+def refuse_unexplained(where: str) -> Refusal:
+    """Refuse to explain what nothing else in the book is about."""
+    said = f"I found nothing that explains {where}: no definition, and no text around it that says more."
+    return Refusal(reason=RefusalReason.NOT_IN_BOOK, message=said)
+
+
 def refuse_translation(where: str) -> Refusal:
     """Refuse to translate: without a language model, there are only the book's own words."""
     said = f"I could not translate {where}. That takes a language model that answers: OCTAVO_MODEL names one."

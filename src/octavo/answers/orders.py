@@ -16,23 +16,28 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from octavo.answers.extract import shortlist
+from octavo.answers.neighbours import NO_PROSE, read_around
 from octavo.concurrency import run_blocking
 from octavo.text.bookmap.gist import choose_gist
 from octavo.text.bookmap.marks import Stretch
 from octavo.text.bookmap.model import EntityKind
 from octavo.text.clean import collapse
 from octavo.text.english import measure_rarity, tokenize
+from octavo.text.phrases import find_phrases
 from octavo.types import Question, ScopeType
-from octavo.verification.claims import Claim
+from octavo.verification.claims import Claim, UnansweredClaim
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Workspace
+    from octavo.search.scope import Bounds
     from octavo.text.bookmap.describe import MapDescriber
     from octavo.text.bookmap.link import Entity
     from octavo.text.bookmap.model import MapQuote
     from octavo.verification.claims import Sentence
 
 OWN_MOST, TERMS_MOST = 2, 2
+# A selection of so many words may be a name or a term.
+NAME_MOST = 4
 # A longer text is no order, but asks something of its own.
 LONGEST = 200
 # What stands elsewhere is told only if it is about the same with this probability.
@@ -58,6 +63,8 @@ class Order:
     term: str = ""
 
 
+NOT_FOUND = "I did not find this text in your books, so only its own words are quoted."
+_QUOTES = " ,;:“”\"'’‘()"
 _POLITE = re.compile(
     r"^(?:(?:please|pls|plz|hey|hi|ok|so|(?:can|could|would|will) (?:you|u)|i want you to|help me)[,!.]? )*"
 )
@@ -140,6 +147,17 @@ def find_order(question: Question) -> Order | None:
     return read_order(question.content) if selected else None
 
 
+def find_selected_name(order: Order, bounds: Bounds) -> str:
+    """Return the name or term that is all that the reader selected and wants explained, or ""."""
+    if bounds.within is None or order.kind not in (OrderKind.EXPLAIN, OrderKind.DEFINE) or order.term:
+        return ""
+    # The full stop of "Mr." ends no phrase.
+    text = collapse(re.sub(r"\.(?= )", "", bounds.within.text)).strip(_QUOTES)
+    is_short = len(text.split()) <= NAME_MOST
+    phrases = find_phrases(text) if is_short else []
+    return text if any(phrase.text == text and phrase.sort != "time" for phrase in phrases) else ""
+
+
 def _describe(kind: OrderKind, term: str, language: str) -> str:
     match kind:
         case OrderKind.EXPLAIN:
@@ -153,19 +171,41 @@ def _describe(kind: OrderKind, term: str, language: str) -> str:
 
 
 async def obey(order: Order, workspace: Workspace) -> tuple[Claim, ...]:
-    """Carry out an order with sentences of the book. What cannot be done without a model gives nothing."""
-    own = list(workspace)
+    """Carry out an order with sentences of the book. What cannot be done without a model gives nothing.
+
+    An explanation that would only say again what was selected is none. Where no book has the
+    text, this is said.
+    """
+    own = await workspace.read_selection()
+    claims: tuple[Claim, ...] = ()
     match order.kind:
         case OrderKind.TRANSLATE:
-            return ()
+            pass
         case OrderKind.SUMMARISE:
-            return _quote(_choose_own(own, most=OWN_MOST))
+            claims = _quote(_choose_own(own, most=OWN_MOST))
         case OrderKind.DEFINE:
-            return _quote(await _define(order.term, workspace))
+            claims = _quote(await _define(order.term, workspace))
         case OrderKind.EXPLAIN:
-            terms = await _define_terms(own, workspace)
-            elsewhere = await _find_elsewhere(own, workspace)
-            return _quote([*_choose_own(own, most=OWN_MOST), *terms, *elsewhere])
+            claims = _quote(await _explain(order, own, workspace))
+    is_alien = bool(claims) and workspace.bounds.passage is not None
+    return (UnansweredClaim(NOT_FOUND, ()), *claims) if is_alien else claims
+
+
+async def _explain(order: Order, own: Sequence[Sentence], workspace: Workspace) -> list[Sentence]:
+    """Find what explains a selection, and its own sentences. What only says these again explains nothing."""
+    place, name = workspace.bounds.within, find_selected_name(order, workspace.bounds)
+    defined = await _define(name, workspace) if name else []
+    if defined and place is not None and place.recurs:
+        # Nobody knows which of its places the reader is at.
+        return defined
+    told = _choose_own(own, most=OWN_MOST)
+    before, after = await read_around(own, workspace) if told == own else ([], [])
+    terms = await _define_terms(own, workspace)
+    more = [*defined, *terms, *await _find_elsewhere(own, workspace)]
+    known = {(s.chunk.section_id, s.start) for s in own}
+    is_news = any((s.chunk.section_id, s.start) not in known for s in more)
+    is_more = told != own or before or after or is_news
+    return [*before, *told, *after, *more] if is_more or workspace.bounds.passage else []
 
 
 def _quote(sentences: Iterable[Sentence]) -> tuple[Claim, ...]:
@@ -253,5 +293,5 @@ async def _find_elsewhere(own: Sequence[Sentence], workspace: Workspace) -> list
     item = await workspace.search_beyond(said) if own else []
     if not item or item[0].evidence_score < LEAST_RELEVANCE:
         return []
-    best = shortlist(said, item, most=1)
+    best = shortlist(said, [sentence for sentence in item if sentence.kind not in NO_PROSE], most=1)
     return [sentence for sentence in item if sentence.id in best]

@@ -182,8 +182,13 @@ class AskSteps:
         short, claims = lead_with_short(reply.short, claims, sentences)
         numbers = number_citations(claims, short=short)
         cited = {sentences[id_].chunk.id for id_ in numbers}
+        # A passage that was cut at the bounds of a selection may have been read on.
+        known = {item.chunk.id: item for item in workspace.evidence}
         return CheckedReply(
-            evidence=(*found, *(e for e in workspace.evidence[len(found) :] if e.chunk.id in cited)),
+            evidence=(
+                *(known.get(item.chunk.id, item) for item in found),
+                *(e for e in workspace.evidence[len(found) :] if e.chunk.id in cited),
+            ),
             sentences=sentences,
             claims=claims,
             numbers=numbers,
