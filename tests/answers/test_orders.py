@@ -45,6 +45,10 @@ Oswin Hale was the murderer of the keeper, as it turned out in the end."""
             OrderKind.SUMMARISE,
             "tl;dr|TLDR|summarise|Can you summarize this for me?|sum this up|give me the gist|key points",
         ),
+        (OrderKind.REWRITE, "rewrite this in modern English|can you reword it please"),
+        (OrderKind.SUMMARISE, "shorter please"),
+        (OrderKind.EXPLAIN, "can you explain what this means to a beginner?|who is this?|who's he"),
+        (OrderKind.TRANSLATE, "in french|Into German, please"),
         (OrderKind.TRANSLATE, "translate|translate this into German|pls translate to Urdu"),
         (OrderKind.DEFINE, "define wherry|what does skerry mean?|definition of the word skerry"),
     ],
@@ -194,6 +198,28 @@ async def test_of_a_text_that_is_in_no_book_this_is_said(ship: Library) -> None:
     assert answer.confidence < 0.4
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("explain", "Select a passage"),
+        ("summarise", "Select a passage"),
+        ("translate", "Select a passage"),
+        ("what about the second one?", "what this refers to"),
+        ("why?", "what this refers to"),
+        ("who are you?", "I answer questions"),
+        ("what can you do?", "I answer questions"),
+        ("thanks", "I answer questions"),
+        ("?", "I answer questions"),
+    ],
+)
+async def test_what_asks_nothing_by_itself_is_told_what_is_missing(
+    ship: Library, said: str, told: str
+) -> None:
+    refused = await ship.ask(said)
+    assert refused.refusal is not None
+    assert (told in refused.content, refused.confidence, refused.evidence) == (True, 0.0, ())
+
+
 async def test_a_long_selection_is_summed_up_from_all_of_it(tmp_path: Path) -> None:
     told = " ".join(f"The {word} boat came in from the {word} bank." for word in WORDS)
     file = small_books.write_markdown(tmp_path / "fleet.md", {"Fleet": told}, title="Fleet")
@@ -214,6 +240,12 @@ def test_no_order_takes_long_to_read(said: str) -> None:
     assert read_order(said) is None
     # It took a minute of CPU time once: there were two ways to read each "in short".
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("said", ["in french", "rewrite this in modern English", "why?", "is this wise?"])
+async def test_what_is_meant_for_a_selection_is_never_sent_elsewhere(library: Library, said: str) -> None:
+    refused = await library.ask(said, selected_text="The tide was against him all the way.")
+    assert "the book has one" not in refused.content
 
 
 async def test_an_explanation_tells_nothing_from_ahead_or_from_another_file(tmp_path: Path) -> None:

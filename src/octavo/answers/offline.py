@@ -133,9 +133,9 @@ class OfflineAnswerer:
             return await self._answer_in_any_language(question, given)
         order = read_order(question) if isinstance(given, Workspace) and given.is_selection else None
         if isinstance(given, Workspace) and order is not None:
-            reply = await self._obey(order, given)
-            if reply.claims or order.kind is not OrderKind.DEFINE:
-                return reply
+            obeyed = await self._obey(order, given)
+            if obeyed.claims or order.kind is not OrderKind.DEFINE:
+                return obeyed
         if isinstance(given, Workspace) and given.bounds.within is None and given.bounds.passage is None:
             request = read_request(question)
             match request:

@@ -447,15 +447,15 @@ class Workspace(Sequence[Sentence]):
         return taken
 
     def _put(self, part: Evidence, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Put in a passage with its sentences, or more of one that was cut. Known sentences keep their ids."""
+        """Put in a passage, or more of one that was cut. Known sentences keep their ids."""
         id_, places = part.chunk.id, dict[tuple[int, int], Sentence]()
         for number, known in enumerate(self._sentences):
             if known.chunk.id == id_:
                 self._sentences[number] = places[known.start, known.end] = replace(known, chunk=part.chunk)
         if places:
-            self.evidence[:] = [
-                replace(e, chunk=part.chunk) if e.chunk.id == id_ else e for e in self.evidence
-            ]
+            for number, item in enumerate(self.evidence):
+                if item.chunk.id == id_:
+                    self.evidence[number] = replace(item, chunk=part.chunk)
         else:
             last = self.evidence[-1].rank if self.evidence else 0
             self.evidence.append(replace(part, rank=max(part.rank, last + 1)))

@@ -7,7 +7,7 @@ A page is named by its printed label where the book has labels, else by its numb
 twelfth physical page, and `12-15` is a range. "Up to" includes the section or page that it names.
 
 A selection is found at its real place in the book. Who knows the place says it as an address with offsets
-(`SECTION#char=120,460`). Otherwise its text tells. What a reader copies from a page differs from the canonical
+(`SECTION#char=120,460`). Otherwise its text tells. What a reader copies from a page differs from the book's
 text in white space, quotes, hyphens and line ends, but not in letters and digits. So a selection is found by
 these alone. Its place starts with its first letter or digit and ends with its last. If the same words stand
 elsewhere too, the first place is read, but nobody knows how far the reader has come.
