@@ -8,8 +8,8 @@ from octavo.answers.citations import (
     pick_nearest,
     refuse_empty_library,
     refuse_out_of_scope,
-    refuse_translation,
     refuse_unanswered,
+    refuse_without_model,
 )
 from octavo.types import Evidence, RefusalReason
 from tests.support.builders import make_chunk, make_evidence
@@ -80,7 +80,7 @@ def test_two_passages_of_the_only_section_that_is_near_are_shown_and_it_is_named
 def test_a_title_that_ends_with_a_full_stop_is_followed_by_no_other() -> None:
     where = "Moby-Dick › Chapter 1. Loomings."
     for refusal in (
-        refuse_translation(where),
+        refuse_without_model("translate", where),
         refuse_unanswered(where, found("Loomings."), unlikely=True),
         refuse_unanswered(where, [], unlikely=False),
     ):

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers import followups
-from octavo.answers.followups import Turn, interpret, is_small_talk
+from octavo.answers.followups import interpret, is_small_talk
+from octavo.answers.turns import Turn
 
 WHALE = Turn("Is the whale white?", "Yes, the whale is white. [1]")
 COLOUR = Turn("What colour is the whale?", "The whale is white. [1]")

@@ -13,7 +13,7 @@ import pytest
 from octavo.answers.orders import OrderKind, read_order
 from octavo.library import Library
 from octavo.testing import TinyEmbedder
-from octavo.types import Question, RefusalReason
+from octavo.types import Question, RefusalReason, Scope, ScopeType
 from tests.support import small_books
 from tests.support.answerers import assert_well_cited, fill_library
 from tests.support.copies import copy_library
@@ -24,6 +24,7 @@ REEF = {
     "against him all the way. Nobody had crossed at night before. He came back with two lambs.",
 }
 SELECTED = REEF["Crossing"]
+WORDS = ["red", "blue", "green", "white", "black", "grey", "small", "large", "old", "new", "fast", "slow"] * 6
 SPOILED = """Captain Marsh met Oswin Hale at the inn near the skerry, and they drank.
 
 They spoke of the weather for a long while, and of ships, and then each went to bed.
@@ -44,6 +45,10 @@ Oswin Hale was the murderer of the keeper, as it turned out in the end."""
             OrderKind.SUMMARISE,
             "tl;dr|TLDR|summarise|Can you summarize this for me?|sum this up|give me the gist|key points",
         ),
+        (OrderKind.REWRITE, "rewrite this in modern English|can you reword it please"),
+        (OrderKind.SUMMARISE, "shorter please"),
+        (OrderKind.EXPLAIN, "can you explain what this means to a beginner?|who is this?|who's he"),
+        (OrderKind.TRANSLATE, "in french|Into German, please"),
         (OrderKind.TRANSLATE, "translate|translate this into German|pls translate to Urdu"),
         (OrderKind.DEFINE, "define wherry|what does skerry mean?|definition of the word skerry"),
     ],
@@ -122,6 +127,111 @@ async def test_without_a_model_nothing_is_translated_and_the_reader_is_told(libr
     assert refused.confidence == 0
 
 
+SHIP = """The Osprey came in. Osprey again! They cheered the Osprey.
+
+Captain Marsh gave her a new mast. He liked her.
+
+The Osprey is a small schooner with two masts. She was built in 1840.
+
+Run this to raise the sail:
+
+```
+hoist("main")
+```
+
+The flags mean this:
+
+| flag | meaning |
+|------|---------|
+| blue | sail now |
+
+Later she sank in a storm."""
+
+
+@pytest.fixture(scope="module")
+def shipyard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ship")
+    file = small_books.write_markdown(folder / "ship.md", {"Ship": SHIP, "End": "Amen to it."}, title="Ship")
+    return fill_library(folder / "library", file)
+
+
+@pytest.fixture
+async def ship(shipyard: Path, tmp_path: Path) -> AsyncIterator[Library]:
+    async with Library.open(copy_library(shipyard, tmp_path / "s"), embedder=TinyEmbedder()) as opened:
+        yield opened
+
+
+async def test_a_selected_name_is_explained_by_what_the_book_says_of_it(ship: Library) -> None:
+    for order in ("explain", "define", "what is this?"):
+        answer = await ship.ask(order, selected_text="Osprey")
+        assert "The Osprey is a small schooner with two masts." in answer.content
+        assert all(verdict.true for verdict in await ship.verify(answer.id))
+
+
+@pytest.mark.parametrize(
+    ("selected", "around"),
+    [
+        ('hoist("main")', ["Run this to raise the sail:"]),
+        ("blue | sail now", ["The flags mean this:", "flag | meaning"]),
+        ("He liked her.", ["Captain Marsh gave her a new mast."]),
+    ],
+)
+async def test_a_short_selection_is_explained_by_what_stands_around_it(
+    ship: Library, selected: str, around: list[str]
+) -> None:
+    answer = await ship.ask("explain", selected_text=selected)
+    quoted = [cited.content_snippet for cited in answer.citations]
+    assert quoted[: len(around)] == around
+    assert selected.split(" |")[0] in quoted[len(around)]
+    assert "sank" not in answer.content
+    assert all(verdict.true for verdict in await ship.verify(answer.id))
+
+
+async def test_what_nothing_explains_is_not_said_again_as_its_explanation(ship: Library) -> None:
+    refused = await ship.ask("explain", selected_text="Amen to it.")
+    assert refused.refusal is not None
+    assert "nothing that explains" in refused.content
+
+
+async def test_of_a_text_that_is_in_no_book_this_is_said(ship: Library) -> None:
+    answer = await ship.ask("explain", selected_text="This stands in no book. It says that goats can fly.")
+    assert answer.content.startswith("I did not find this text in your books")
+    assert answer.confidence < 0.4
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("explain", "Select a passage"),
+        ("summarise", "Select a passage"),
+        ("translate", "Select a passage"),
+        ("what about the second one?", "what this refers to"),
+        ("why?", "what this refers to"),
+        ("who are you?", "I answer questions"),
+        ("what can you do?", "I answer questions"),
+        ("thanks", "I answer questions"),
+        ("?", "I answer questions"),
+    ],
+)
+async def test_what_asks_nothing_by_itself_is_told_what_is_missing(
+    ship: Library, said: str, told: str
+) -> None:
+    refused = await ship.ask(said)
+    assert refused.refusal is not None
+    assert (told in refused.content, refused.confidence, refused.evidence) == (True, 0.0, ())
+
+
+async def test_a_long_selection_is_summed_up_from_all_of_it(tmp_path: Path) -> None:
+    told = " ".join(f"The {word} boat came in from the {word} bank." for word in WORDS)
+    file = small_books.write_markdown(tmp_path / "fleet.md", {"Fleet": told}, title="Fleet")
+    async with Library.open(tmp_path / "l", embedder=TinyEmbedder()) as library:
+        book = await library.add(file)
+        section = next(s for s in await library.contents(book.id) if s.title == "Fleet")
+        place = Scope(type=ScopeType.SELECTION, identifier=f"{section.id}#char=0,{len(section.text)}")
+        answer = await library.ask("tl;dr", book_id=book.id, scope=place)
+        assert max(cited.start for cited in answer.citations) > len(section.text) / 2
+
+
 @pytest.mark.parametrize(
     "said",
     ["explain" + " in short" * 20 + " x", "please " * 25 + "x", "what is " * 20, "explain" + " more" * 200],
@@ -131,6 +241,12 @@ def test_no_order_takes_long_to_read(said: str) -> None:
     assert read_order(said) is None
     # It took a minute of CPU time once: there were two ways to read each "in short".
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("said", ["in french", "rewrite this in modern English", "why?", "is this wise?"])
+async def test_what_is_meant_for_a_selection_is_never_sent_elsewhere(library: Library, said: str) -> None:
+    refused = await library.ask(said, selected_text="The tide was against him all the way.")
+    assert "the book has one" not in refused.content
 
 
 async def test_an_explanation_tells_nothing_from_ahead_or_from_another_file(tmp_path: Path) -> None:

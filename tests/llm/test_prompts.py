@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.answers.followups import Turn
+from octavo.answers.turns import Turn
 from octavo.answers.workspace import number_sentences
 from octavo.llm import prompts
 from octavo.llm.prompts import ModelClaim, clean_claim, parse_claims

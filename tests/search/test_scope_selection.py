@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from octavo.errors import InvalidValue
+from octavo.library import Library
 from octavo.search.scope import locate_selection
+from octavo.testing import TinyEmbedder
+from octavo.types import Question, Scope, ScopeType
+from tests.support import small_books
 from tests.support.builders import make_section
 
 TEXT = "“Call me Ishmael,” he said.\nSome years ago — never mind how long pre-\ncisely — I went to sea."
@@ -57,3 +64,38 @@ def test_any_stretch_of_letters_is_found_with_the_same_letters(middle: str, befo
 
 def test_ten_thousand_letters_that_almost_match_take_no_time() -> None:
     assert locate_selection("a" * 500 + "b", [make_section(text="a " * 10_000)]) is None
+
+
+@pytest.mark.parametrize(
+    ("selected", "recurs"), [("I", False), ("went", False), ("how", True), ("never", True)]
+)
+def test_a_place_says_whether_the_same_words_stand_elsewhere(selected: str, recurs: bool) -> None:
+    sections = [make_section(text=TEXT), make_section("s2", text="Never ask how.")]
+    place = locate_selection(selected, sections)
+    assert place is not None
+    assert place.recurs == recurs
+
+
+async def test_a_selection_that_names_its_place_is_read_there(tmp_path: Path) -> None:
+    parts = {"One": "The gull cried. It was cold.", "Two": "Rain fell. The gull cried."}
+    file = small_books.write_markdown(tmp_path / "gull.md", parts, title="Gull")
+    async with Library.open(tmp_path / "l", embedder=TinyEmbedder()) as library:
+        book = await library.add(file)
+        one, two = (s for s in await library.contents(book.id) if s.title in parts)
+
+        async def sum_up(place: str, text: str | None = None) -> list[tuple[str, int]]:
+            scope = Scope(type=ScopeType.SELECTION, identifier=place)
+            asked = Question(content="tl;dr", book_id=book.id, scope=scope, selected_text=text)
+            return [(c.chunk.section_id, c.start) for c in (await library.ask(asked)).citations]
+
+        at = two.text.index("The gull")
+        for name in (two.id, two.url):
+            assert await sum_up(f"{name}#char={at},{at + 14}", "The gull cried") == [(two.id, at)]
+        # Of a long selection, only the beginning is sent. Another text than the place has is looked for.
+        whole = f"{two.id}#char={at - 11},{at + 15}"
+        assert await sum_up(whole, "Rain fell. The") == [(two.id, at - 11), (two.id, at)]
+        assert await sum_up(whole) == [(two.id, at - 11), (two.id, at)]
+        assert await sum_up(whole, "It was cold.") == [(one.id, one.text.index("It"))]
+        for wrong in ("#char=900,910", "#char=7,7"):
+            with pytest.raises(InvalidValue, match="must be characters of the section"):
+                await sum_up(two.id + wrong)

@@ -126,7 +126,7 @@ def test_a_selection_is_asked_about_and_sent_to_the_letter(visit: PageVisit) -> 
     expect(page.locator("#scope")).to_have_value("book")
 
 
-def test_a_selection_that_is_too_long_says_so(visit: PageVisit) -> None:
+def test_a_long_selection_is_asked_about_by_its_place(visit: PageVisit) -> None:
     section = next(s for s in contents(visit, "the-quay") if s["title"] == "Winter")["id"]
     page = visit.go(f"/#/books/the-quay/sections/{section}")
     page.locator(f"[data-section='{section}'] .text p").first.wait_for()
@@ -134,8 +134,15 @@ def test_a_selection_that_is_too_long_says_so(visit: PageVisit) -> None:
         "(id) => getSelection().selectAllChildren(document.querySelector(`[data-section='${id}'] .text`))",
         section,
     )
-    expect(page.locator(".bubble-note")).to_contain_text("500 at most")
-    expect(page.get_by_role("button", name="Ask about this")).to_have_count(0)
+    page.get_by_role("button", name="Ask about this").click()
+    visit.ask("tl;dr")
+    sent = visit.asked[-1]
+    text = page.request.get(f"{visit.base}/v1/books/the-quay/sections/{section}").json()["text"]
+    assert len(sent["selected_text"]) <= 500 < len(text.strip())
+    first = len(text) - len(text.lstrip())
+    place = f"{section}#char={first},{len(text.rstrip())}"
+    assert sent["scope"] == {"type": "selection", "identifier": place}
+    assert final(visit)["status"] == "completed"
 
 
 def test_each_scope_goes_out_as_it_is_shown(visit: PageVisit) -> None:

@@ -30,12 +30,14 @@ from octavo.answers.citations import (
     cite,
     pick_nearest,
     refuse_empty_library,
+    refuse_incomplete,
     refuse_out_of_scope,
-    refuse_translation,
     refuse_unanswered,
+    refuse_unexplained,
+    refuse_without_model,
 )
 from octavo.answers.excerpts import cut_excerpts
-from octavo.answers.orders import OrderKind, find_order
+from octavo.answers.orders import OrderKind, find_missing, find_order, is_about_selection
 from octavo.answers.workspace import Sources
 from octavo.concurrency import complete
 from octavo.errors import OctavoError
@@ -64,12 +66,12 @@ async def ask(question: Question, steps: AskSteps) -> AsyncGenerator[AskEvent, N
 
         timer.reach(Delivery.PROCESSING)
         workspace = await steps.make_workspace(question, bounds)
-        await workspace.search(interpreted, top_k=question.top_k, reader="large")
+        is_complete = await steps.search(question, interpreted, workspace)
         found = tuple(workspace.evidence)
         timer.end_stage("retrieve")
         yield Retrieved(found)
 
-        async with aclosing(steps.answer(interpreted, workspace)) as working:
+        async with aclosing(steps.answer(interpreted, workspace, is_complete=is_complete)) as working:
             async for step in working:
                 if isinstance(step, Working):
                     yield step
@@ -123,11 +125,16 @@ async def _find_refusal(
 ) -> Refusal:
     if not await steps.records.list_books():
         return refuse_empty_library()
+    missing = find_missing(question, interpreted)
+    if missing:
+        return refuse_incomplete(missing)
     order = find_order(question)
-    if order is not None and order.kind is OrderKind.TRANSLATE:
-        return refuse_translation(bounds.description)
+    if order is not None and order.kind in (OrderKind.TRANSLATE, OrderKind.REWRITE):
+        return refuse_without_model(order.kind, bounds.description)
+    if order is not None and order.kind is OrderKind.EXPLAIN and not reply.claims:
+        return refuse_unexplained(bounds.description)
     # A bare command asks for nothing that could stand elsewhere.
-    wider = bounds.widen() if order is None else None
+    wider = None if order or is_about_selection(question) else bounds.widen()
     if wider is not None:
         beyond = await steps.look_beyond(question, interpreted, wider)
         outside = beyond.find_outside(bounds)

@@ -237,10 +237,23 @@ def refuse_unanswered(where: str, evidence: Sequence[Evidence], *, unlikely: boo
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said, nearest=near)
 
 
-def refuse_translation(where: str) -> Refusal:
-    """Refuse to translate: without a language model, there are only the book's own words."""
-    needed = "That takes a language model that answers: OCTAVO_MODEL names one."
-    said = f"I could not translate {_end_sentence(where)} {needed}"
+def refuse_incomplete(said: str) -> Refusal:
+    """Refuse what asks nothing by itself, and say what is missing."""
+    return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said)
+
+
+def refuse_unexplained(where: str) -> Refusal:
+    """Refuse to explain what nothing else in the book is about."""
+    said = f"I found nothing that explains {where}: no definition, and no text around it that says more."
+    return Refusal(reason=RefusalReason.NOT_IN_BOOK, message=said)
+
+
+def refuse_without_model(done: str, where: str) -> Refusal:
+    """Refuse to write something new: without a language model, there are only the book's own words."""
+    said = (
+        f"I cannot {done} without a language model that answers (OCTAVO_MODEL names one). "
+        f"I can explain, sum up, or define a word of {_end_sentence(where)}"
+    )
     return Refusal(reason=RefusalReason.BELOW_CONFIDENCE, message=said)
 
 

@@ -12,9 +12,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from octavo.answers.questions import Expected, QuestionKind, parse_question
+from octavo.answers.topics import EXAMPLE, SOURCE, add_event, ask_for_example, ask_for_source, replace_one
+from octavo.answers.turns import (
+    AND,
+    CITATION,
+    END,
+    REFUSED,
+    SENTENCE,
+    Turn,
+    lower_first,
+    read_answer,
+)
 from octavo.text.clean import collapse
 from octavo.text.english import list_words, stem, tokenize
 from octavo.text.layout import list_items
@@ -33,27 +43,27 @@ _OTHER_NUMBER = {"is": "are", "was": "were", "does": "do", "are": "is", "were": 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "last")
 _BE = "present_and_past_of_be"
 
-_AND, _END = r"(?i)^(?:(?:and|but|so|or|ok|okay|well|also)\b[,\s]*)*", r"[\s?!.]*$"
 _SMALL_TALK = re.compile(
     r"(?i)^(?:(?:ok(?:ay)?|thanks?|thank you|hello|hi|hey|great|cool|nice|yes|no|really|bye|good \w+|i see|"
     r"wow|please|(?:very|so) much|(?:are|and|what about|how are|who are)? ?you(?: sure)?|"
+    r"what (?:can|do) you do|what are you|how do you work|help(?: me)?|"
     r"is (?:that|this|it) (?:true|right|correct|all|so))\b[\s,!.?]*)+$"
 )
 _BARE = re.compile(
-    rf"{_AND}(why not|why|how (?:come|many|much|long|often|far|old)|how|when|where|whom?|by whom)(?: exactly|"
+    rf"{AND}(why not|why|how (?:come|many|much|long|often|far|old)|how|when|where|whom?|by whom)(?: exactly|"
     r" so|(?<=why) (?:is|was) (?:that|this|it)|(?P<done> \w+ (?:(?:he|she|it|they) do (?:that|this|it|so)|"
-    rf"(?:it|that|this) (?:happen|occur))))?{_END}"
+    rf"(?:it|that|this) (?:happen|occur))))?{END}"
 )
 _MORE = re.compile(
-    rf"{_AND}(?:please |can you )?(?:(?:tell|give) me (?:some )?more|more|go on|continue|elaborate|explain)"
-    rf"(?: details?| further| more| (?:about )?(?:it|that|this))*(?:,? please)?{_END}"
+    rf"{AND}(?:please |can you )?(?:(?:tell|give) me (?:some )?more|more|go on|continue|elaborate|explain)"
+    rf"(?: details?| further| more| (?:about )?(?:it|that|this))*(?:,? please)?{END}"
 )
 _TASK = re.compile(r"(?i)how (?:(?:do|can|should) (?:i|you|we)|to) (.+)")
 _ORDINAL = re.compile(
     rf"(?i)\bthe (?:({'|'.join(_ORDINALS)})(?: (?:one|point|item|rule|reason)\b|(?=\W*$))|"
     r"(former|latter)(?=\W*$| (?:is|was|has|have|had|did|do|from|die|live)\b))"
 )
-_FRAGMENT = re.compile(rf"({_AND[4:]})((?:what|how) about|what of)?\s*([^,;:?!()\"“]+?){_END}", re.I)
+_FRAGMENT = re.compile(rf"({AND[4:]})((?:what|how) about|what of)?\s*([^,;:?!()\"“]+?){END}", re.I)
 _EMPTY_IT = re.compile(
     r"(?i)\b(?:is|was|will|does|did|ma[dk]e) it (?:\w+ly )?(?:be )?(?:(?:\w+ )?(?:to|that|if|for|like)\b|"
     r"rain|sa[iy]|from\b|take\b(?! place))|did it work|\bit(?:['’]s| is| was| \w+ be) (?:\w+ )?(?:that|to)\b"
@@ -77,21 +87,10 @@ _PROPERTY = re.compile(
     r"|aim|goal|role|function) of (?=\w)"
 )
 _OWNER = re.compile(r"['’]s?$")
-_REFUSED = re.compile(r"(?i)\b(?:(?:do|does) not|(?:do|does)n['’]t|can ?not) (?:say|answer|find|mention)\b")
-_SENTENCE = re.compile(r"(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\b[A-Z])[.!?]+[\"”’)]*\s+(?=[\"“‘(]?[A-Z0-9])")
 _SERIES = re.compile(r"(?:\b(?:are|were|includes?|included|named)|:)\s+([^.;:]+?,? (?:and|or) [^.;,]+)")
-_CITATION = re.compile(r"\s*\[\d+(?:,\s*\d+)*\]")
 # Characters that are read of a question and of an answer, turns that are looked back, and the longest
 # follow-up and answer (in words) that are rewritten.
 _MOST_QUESTION, _MOST_ANSWER, _MOST_TURNS, _MOST_FOLLOW_UP, _MOST_ANSWER_WORDS = 2_000, 4_000, 4, 200, 25
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A question, as it was interpreted, and what was answered."""
-
-    question: str
-    answer: str
 
 
 Rule = Callable[[str, Sequence[Turn]], str | None]
@@ -118,14 +117,16 @@ def is_small_talk(text: str) -> bool:
     return bool(_SMALL_TALK.match(collapse(text))) and not _BARE.match(text)
 
 
+def has_no_referent(text: str) -> bool:
+    """Whether a message can only be understood after another: "why?", "tell me more", "the second one?"."""
+    said = collapse(text)
+    opens = re.match(rf"{AND}(?:what|how) about ", said) is not None
+    points = any(rule.match(said) for rule in (_BARE, _MORE, SOURCE, EXAMPLE))
+    return points or (opens and _ORDINAL.search(said) is not None)
+
+
 def _says_something(text: str) -> bool:
     return bool(tokenize(text)) and not _SMALL_TALK.match(text)
-
-
-def _lower_first(text: str) -> str:
-    """Write the first word small if it is a common one: "The king" but "Ahab"."""
-    first = tokenize(text)[:1]
-    return text[:1].lower() + text[1:] if first and first[0].stop and first[0].text != "I" else text
 
 
 # "Why?", "How many?", "When did it happen?"
@@ -249,7 +250,7 @@ def _count_object(before: str) -> str | None:
         return None
     last = max(many, key=lambda phrase: phrase.start)
     counted = re.sub("^(?:the|any|some) ", "", last.text)
-    return f"how many {collapse(f'{counted} {_lower_first(before[: last.start])}{before[last.end :]}')}?"
+    return f"how many {collapse(f'{counted} {lower_first(before[: last.start])}{before[last.end :]}')}?"
 
 
 # "Tell me more"
@@ -264,7 +265,7 @@ def ask_for_more(text: str, turns: Sequence[Turn]) -> str | None:
     if not _MORE.match(text):
         return None
     task, found = _TASK.match(turns[0].question), find_phrases(turns[0].question)
-    topic = f"how to {task[1]}" if task else _lower_first(found[0].text) if found else ""
+    topic = f"how to {task[1]}" if task else lower_first(found[0].text) if found else ""
     return f"Tell me more about {topic}." if topic else None
 
 
@@ -277,30 +278,32 @@ def resolve_ordinal(text: str, turns: Sequence[Turn]) -> str | None:
     After: Who are they? | They are Starbuck, Stubb and Flask. | Is the last one old? | Is Flask old?
     """
     found = _ORDINAL.search(text)
-    if found is None or (found[1] and _REFUSED.search(_CITATION.sub("", turns[0].answer))):
+    if found is None or (found[1] and REFUSED.search(CITATION.sub("", turns[0].answer))):
         return None
     items = _find_items(turns[0]) if found[1] else _find_pair(turns[0])
     place = _ORDINALS.index(found[1].lower()) if found[1] else int(found[2].lower() == "latter")
     chosen = items[-1:] if place == _ORDINALS.index("last") else items[place : place + 1]
-    item = re.split(r":\s|\s[–—]\s", "".join(chosen))[0].strip(" .*")
+    is_sentence = items == SENTENCE.split(collapse(CITATION.sub("", turns[0].answer)))
+    item = "".join(chosen) if is_sentence else re.split(r":\s|\s[–—]\s", "".join(chosen))[0]
+    item = item.strip(" .*")
     if not item:
         return None
-    said = _lower_first(item) if len(item.split()) <= 6 else f"“{item[:300]}”"
-    lead = re.sub(rf"{_AND}(?:(?:what|how) about\s*)?", "", text[: found.start()])
+    said = lower_first(item) if len(item.split()) <= 6 else f"“{item}”"
+    lead = re.sub(rf"{AND}(?:(?:what|how) about\s*)?", "", text[: found.start()])
     return f"{lead}{said}{text[found.end() :]}" if lead else f"Tell me more about {said}."
 
 
 def _find_items(last: Turn) -> list[str]:
     """Return what the answer lists: its list, a series in one of its sentences, or its sentences."""
-    answer = _CITATION.sub("", last.answer)
-    runs, sentences = _SERIES.findall(collapse(answer)), _SENTENCE.split(collapse(answer))
+    answer = CITATION.sub("", last.answer)
+    runs, sentences = _SERIES.findall(collapse(answer)), SENTENCE.split(collapse(answer))
     series = [re.split(r",\s+(?:and |or )?|\s+(?:and|or)\s+", run) for run in runs]
     return next((items for items in [list_items(answer), *series, sentences] if len(items) > 1), [])
 
 
 def _find_pair(last: Turn) -> list[str]:
     """Return the first two things that question or answer joins with "and" or "or"."""
-    sources = (last.question, _read_answer(_CITATION.sub("", last.answer)))
+    sources = (last.question, read_answer(CITATION.sub("", last.answer)))
     pairs = [pair for source in sources for pair in find_coordinated(source, "and", "or")]
     return [phrase.text for phrase in pairs[0]] if pairs else []
 
@@ -318,7 +321,7 @@ def complete_fragment(text: str, turns: Sequence[Turn]) -> str | None:
     found, before = _FRAGMENT.match(text), turns[0].question
     if not found:
         return None
-    rest = _lower_first(replace_pronouns(found[3], turns) or found[3])
+    rest = lower_first(replace_pronouns(found[3], turns) or found[3])
     words, fresh = tokenize(rest), find_phrases(rest)
     whole = any(
         is_listed(word.text, "auxiliaries", "question_words", "personal_pronouns") or is_verb(words, n)
@@ -385,7 +388,7 @@ def replace_pronouns(text: str, turns: Sequence[Turn]) -> str | None:
         if meant and meant.text.lower() not in text.lower():
             taken.append(meant.text)
             made, at = made + text[at : found.start()] + _inflect(text, found, meant), found.end()
-    return re.sub(_AND, "", made + text[at:]) if taken else None
+    return re.sub(AND, "", made + text[at:]) if taken else None
 
 
 def find_it(text: str) -> re.Match[str] | None:
@@ -406,7 +409,7 @@ def _find_antecedent(kind: str, turns: Sequence[Turn], taken: Sequence[str] = ()
         fitting = [p for p in _list_candidates(kind, turn) if _agrees(kind, p) and p.text not in taken]
         if fitting:
             meant = _choose_person(kind, fitting, turn) if kind in ("he", "she") else fitting[0]
-            return meant._replace(text=_lower_first(_OWNER.sub("", meant.text))) if meant else None
+            return meant._replace(text=lower_first(_OWNER.sub("", meant.text))) if meant else None
     return None
 
 
@@ -456,7 +459,7 @@ def _list_candidates(kind: str, turn: Turn) -> list[Phrase]:
         return []
     asked = _list_asked(turn.question)
     question = turn.question.lower()
-    told = [p for p in find_phrases(_read_answer(turn.answer)) if p.text.lower() not in question]
+    told = [p for p in find_phrases(read_answer(turn.answer)) if p.text.lower() not in question]
     parsed, wanted = parse_question(turn.question), Expected.PLACE if kind == "there" else Expected.PERSON
     late = kind != "it" and parsed.expected is wanted and parsed.kind is not QuestionKind.DEFINITION
     # "Who are the mates?" says itself who "they" are.
@@ -535,15 +538,9 @@ def _find_words_before(text: str, start: int) -> list[str]:
 # Answers
 
 
-def _read_answer(answer: str) -> str:
-    """Return the first sentence of an answer without "Yes," and citations; nothing of a refusal."""
-    said = re.sub(r"(?i)^(?:yes|no)\b[,.:;\s]*", "", collapse(_CITATION.sub("", answer)))
-    return "" if _REFUSED.search(answer) else _SENTENCE.split(said)[0].strip(' ."“”')
-
-
 def _invert_answer(turn: Turn) -> str:
     """Turn an answer into the rest of a question: "The whale is white" into "is the whale white"."""
-    said = _read_answer(turn.answer)
+    said = read_answer(turn.answer)
     if opening := re.match(r"(?i)(?:he|she|it|they)\b", said):
         meant = _find_antecedent(opening[0].lower(), (Turn(turn.question, ""),))
         said = f"{meant.text}{said[opening.end() :]}" if meant else ""
@@ -552,7 +549,7 @@ def _invert_answer(turn: Turn) -> str:
     if long or not asked & {t.stem for t in words} or re.search(r"[?!:;“”\"]", said):
         return ""
     for number, word in enumerate(words[1:9], start=1):
-        low, subject, rest = word.text.lower(), _lower_first(said[: word.start].strip()), said[word.end :]
+        low, subject, rest = word.text.lower(), lower_first(said[: word.start].strip()), said[word.end :]
         if is_listed(low, "clause_joins") or "," in subject:
             break
         if is_listed(low, "auxiliaries") and low[:2] not in ("ha", "do", "di"):
@@ -565,7 +562,11 @@ def _invert_answer(turn: Turn) -> str:
 
 RULES: tuple[Rule, ...] = (
     complete_bare_question,
+    add_event,
     ask_for_more,
+    ask_for_source,
+    ask_for_example,
+    replace_one,
     resolve_ordinal,
     complete_fragment,
     replace_pronouns,

@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from octavo.answers.followups import Turn, find_it, interpret
+from octavo.answers.followups import find_it, interpret
+from octavo.answers.turns import Turn
 from octavo.text.clean import collapse
 from octavo.text.english import tokenize
 from octavo.text.phrases import find_phrases, is_listed, is_verb

@@ -67,6 +67,13 @@ async def find_described(name: str, workspace: Workspace) -> dict[Sentence, floa
     return found
 
 
+async def is_known_person(name: str, workspace: Workspace) -> bool:
+    """Tell whether the map of the book has a name as that of a person."""
+    opened = await workspace.open_map()
+    entity = await run_blocking(opened[1].linked.find, name) if opened else None
+    return entity is not None and entity.kind is EntityKind.PERSON
+
+
 async def list_companions(question: str, workspace: Workspace) -> list[str]:
     """List the names that occur most with what a question names, as the book's map has them."""
     opened = await workspace.open_map()

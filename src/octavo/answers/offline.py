@@ -23,6 +23,7 @@ from octavo.answers.headed import find_headed
 from octavo.answers.identity import (
     find_described,
     find_other_senses,
+    is_known_person,
     list_companions,
     tell_more,
     weigh_contrast,
@@ -31,7 +32,7 @@ from octavo.answers.identity import (
 )
 from octavo.answers.lists import complete_lists, drop_lone_mark, may_want_several, wants_several
 from octavo.answers.names import find_name, is_of_owner, list_likely_names
-from octavo.answers.orders import OrderKind, obey, read_order
+from octavo.answers.orders import Order, OrderKind, find_selected_name, obey, read_order
 from octavo.answers.overview import Gist, find_part, tell_part
 from octavo.answers.own_name import ask_in_own_word
 from octavo.answers.parts import find_untold_title
@@ -104,6 +105,10 @@ OTHER_SENSE = 0.5
 MOST_JOINED = 120
 # How often an order about a selection is carried out as the reader meant it.
 ORDER_CONFIDENCE = 0.7
+# A text that is in no book can only be quoted: that explains little, so it is shown as a guess.
+OWN_TEXT_CONFIDENCE = 0.2
+# Who or what a selected name is, is told if it is no guess. Otherwise the place where it stands is.
+LEAST_TOLD = 0.4
 
 
 class OfflineAnswerer:
@@ -132,10 +137,9 @@ class OfflineAnswerer:
             return await self._answer_in_any_language(question, given)
         order = read_order(question) if isinstance(given, Workspace) and given.is_selection else None
         if isinstance(given, Workspace) and order is not None:
-            claims = await obey(order, given)
-            if claims or order.kind is not OrderKind.DEFINE:
-                sure = ORDER_CONFIDENCE if claims else 0.0
-                return Reply(claims, answerable=float(bool(claims)), confidence=sure)
+            obeyed = await self._obey(order, given)
+            if obeyed.claims or order.kind is not OrderKind.DEFINE:
+                return obeyed
         if isinstance(given, Workspace) and given.bounds.within is None and given.bounds.passage is None:
             request = read_request(question)
             match request:
@@ -173,6 +177,22 @@ class OfflineAnswerer:
         reply = await self._ask_in_own_word(question, reply, given)
         reply = await _complete(question, reply, given)
         return await _add_context(question, reply, given, several=wants_several(question))
+
+    async def _obey(self, order: Order, workspace: Workspace) -> Reply:
+        """Carry out an order about a selection. Say who or what a name is, if that is no guess."""
+        name = find_selected_name(order, workspace.bounds)
+        if name:
+            read = workspace.look_back()
+            asked = f"{'Who' if await is_known_person(name, read) else 'What'} is {name}?"
+            await read.search(asked, top_k=TOP_K_DEFAULT, reader="large")
+            reply = await self._identify(asked, name, read)
+            if reply is not None and reply.claims and reply.confidence >= LEAST_TOLD:
+                return replace(await _add_context(asked, reply, read), answerable=1.0)
+        claims = await obey(order, workspace)
+        is_only_own = workspace.bounds.passage is not None and order.kind is OrderKind.EXPLAIN
+        confidence = OWN_TEXT_CONFIDENCE if is_only_own else ORDER_CONFIDENCE
+        sure = confidence if claims else 0.0
+        return Reply(claims, answerable=float(bool(claims)), confidence=sure)
 
     async def _look_for_name(self, question: str, reply: Reply, workspace: Workspace) -> Reply:
         """Look again for a name that is not sure. Where the owner is not named, the answer is less sure."""

@@ -16,23 +16,31 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from octavo.answers.extract import shortlist
+from octavo.answers.followups import has_no_referent, is_small_talk
+from octavo.answers.neighbours import NO_PROSE, read_around
+from octavo.answers.requests import read_request
 from octavo.concurrency import run_blocking
 from octavo.text.bookmap.gist import choose_gist
 from octavo.text.bookmap.marks import Stretch
 from octavo.text.bookmap.model import EntityKind
 from octavo.text.clean import collapse
-from octavo.text.english import measure_rarity, tokenize
+from octavo.text.english import list_words, measure_rarity, tokenize
+from octavo.text.languages import LANGUAGE_NAMES
+from octavo.text.phrases import find_phrases
 from octavo.types import Question, ScopeType
-from octavo.verification.claims import Claim
+from octavo.verification.claims import Claim, UnansweredClaim
 
 if TYPE_CHECKING:
     from octavo.answers.workspace import Workspace
+    from octavo.search.scope import Bounds
     from octavo.text.bookmap.describe import MapDescriber
     from octavo.text.bookmap.link import Entity
     from octavo.text.bookmap.model import MapQuote
     from octavo.verification.claims import Sentence
 
 OWN_MOST, TERMS_MOST = 2, 2
+# A selection of so many words may be a name or a term.
+NAME_MOST = 4
 # A longer text is no order, but asks something of its own.
 LONGEST = 200
 # What stands elsewhere is told only if it is about the same with this probability.
@@ -47,6 +55,7 @@ class OrderKind(StrEnum):
     SUMMARISE = "summarise"
     DEFINE = "define"
     TRANSLATE = "translate"
+    REWRITE = "rewrite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,14 @@ class Order:
     term: str = ""
 
 
+ASK_SOMETHING = "I answer questions about your books, quoting them. Ask one: “What is chapter 1 about?”."
+SAY_WHAT = "I do not know what this refers to. Ask the whole question, with the name of what you mean."
+SELECT_FIRST = (
+    "Select a passage, or name a chapter or a word, as in “summarise chapter 3” or “explain ownership”."
+)
+NOT_FOUND = "I did not find this text in your books, so only its own words are quoted."
+_POINTS = re.compile(r"\b(?:this|these|here)\b|\b(?:that|it|he|she|they)\W*$", re.IGNORECASE)
+_QUOTES = " ,;:“”\"'’‘()"
 _POLITE = re.compile(
     r"^(?:(?:please|pls|plz|hey|hi|ok|so|(?:can|could|would|will) (?:you|u)|i want you to|help me)[,!.]? )*"
 )
@@ -110,6 +127,51 @@ _PATTERNS = (
 )
 
 
+# Words of command. What has one of them, and otherwise only words that a command may have, is an order.
+# Of the kinds that it names, the first one counts.
+_COMMANDS = (
+    (OrderKind.TRANSLATE, frozenset(("translate", "translation"))),
+    (OrderKind.REWRITE, frozenset(("rewrite", "reword", "modernise", "modernize"))),
+    (OrderKind.SUMMARISE, frozenset(("summarise", "summarize", "summary", "shorten", "shorter", "gist"))),
+    (
+        OrderKind.EXPLAIN,
+        frozenset(
+            (
+                "explain",
+                "explanation",
+                "clarify",
+                "simplify",
+                "interpret",
+                "paraphrase",
+                "rephrase",
+                "simpler",
+            )
+        ),
+    ),
+)
+_POINTERS = frozenset(("this", "that", "it", "these", "those", "here", "he", "she", "they"))
+_ASKS_IDENTITY = re.compile(
+    r"(?:who|what)(?:['’]?s| is| are| was| were) (?:he|she|they|this|that|it|these|those)"
+)
+_LANGUAGES = frozenset(name.lower() for name in LANGUAGE_NAMES.values())
+
+
+def _read_words(said: str) -> Order | None:
+    """Read an order by its words alone: "could you please explain what this means to a beginner"."""
+    words = re.findall(r"[^\W_]+", re.sub(r"(?<=\w)['’](?=\w)", "", said))
+    named = [word for word in words if word in _LANGUAGES]
+    kinds = [kind for kind, commands in _COMMANDS if commands & {*words}]
+    known = _POINTERS.union(list_words("order_words"), _LANGUAGES, *(commands for _, commands in _COMMANDS))
+    if not words or not known.issuperset(words):
+        return None
+    foreign = [name.capitalize() for name in named if name != "english"]
+    if foreign and (not kinds or kinds[0] is not OrderKind.REWRITE):
+        kinds.insert(0, OrderKind.TRANSLATE)
+    if not kinds and (_ASKS_IDENTITY.fullmatch(said) or said in ("in english", "into english")):
+        kinds = [OrderKind.EXPLAIN]
+    return Order(kinds[0], _describe(kinds[0], "", "".join(foreign[:1]))) if kinds else None
+
+
 def _compile(pattern: str) -> re.Pattern[str]:
     for name, part in _PARTS.items():
         pattern = pattern.replace(name, part)
@@ -131,13 +193,44 @@ def read_order(question: str) -> Order | None:
             named = found.groupdict()
             term = (named.get("term") or named.get("named") or "").strip(" \"“”'")
             return Order(kind, _describe(kind, term, named.get("language") or ""), term)
-    return None
+    return _read_words(said)
 
 
 def find_order(question: Question) -> Order | None:
     """Return the order that a question is about the text that the reader selected, if it is one."""
     selected = question.selected_text is not None or question.scope.type is ScopeType.SELECTION
     return read_order(question.content) if selected else None
+
+
+def find_selected_name(order: Order, bounds: Bounds) -> str:
+    """Return the name or term that is all that the reader selected and wants explained, or ""."""
+    if bounds.within is None or order.kind not in (OrderKind.EXPLAIN, OrderKind.DEFINE) or order.term:
+        return ""
+    # The full stop of "Mr." ends no phrase.
+    text = collapse(re.sub(r"\.(?= )", "", bounds.within.text)).strip(_QUOTES)
+    is_short = len(text.split()) <= NAME_MOST
+    phrases = find_phrases(text) if is_short else []
+    return text if any(phrase.text == text and phrase.sort != "time" for phrase in phrases) else ""
+
+
+def find_missing(question: Question, interpreted: str) -> str:
+    """Say what a reader who selected nothing has to add, or "" for nothing."""
+    whole = question.scope.type in (ScopeType.FULL_BOOK, ScopeType.UP_TO)
+    if question.selected_text is not None or not whole:
+        return ""
+    if not tokenize(interpreted) or is_small_talk(interpreted):
+        return ASK_SOMETHING
+    order = read_order(interpreted)
+    if order is not None and not order.term and read_request(interpreted) is None:
+        return SELECT_FIRST
+    return SAY_WHAT if has_no_referent(interpreted) else ""
+
+
+def is_about_selection(question: Question) -> bool:
+    """Whether a question means the text that the reader selected, so that nothing else may answer it."""
+    selected = question.selected_text is not None or question.scope.type is ScopeType.SELECTION
+    points = _POINTS.search(question.content) is not None
+    return selected and (points or all(token.stop for token in tokenize(question.content)))
 
 
 def _describe(kind: OrderKind, term: str, language: str) -> str:
@@ -148,24 +241,48 @@ def _describe(kind: OrderKind, term: str, language: str) -> str:
             return "Sum up the selected sentences in one or two."
         case OrderKind.DEFINE:
             return f"Say what “{term}” means in the selected sentences."
+        case OrderKind.REWRITE:
+            return "Say in other words what the selected sentences say, in the way that the reader asks for."
         case OrderKind.TRANSLATE:
             return f"Translate the selected sentences{f' into {language}' if language else ''}."
 
 
 async def obey(order: Order, workspace: Workspace) -> tuple[Claim, ...]:
-    """Carry out an order with sentences of the book. What cannot be done without a model gives nothing."""
-    own = list(workspace)
+    """Carry out an order with sentences of the book. What cannot be done without a model gives nothing.
+
+    An explanation that would only say again what was selected is none. Where no book has the
+    text, this is said.
+    """
+    own = await workspace.read_selection()
+    claims: tuple[Claim, ...] = ()
     match order.kind:
-        case OrderKind.TRANSLATE:
-            return ()
+        case OrderKind.TRANSLATE | OrderKind.REWRITE:
+            pass
         case OrderKind.SUMMARISE:
-            return _quote(_choose_own(own, most=OWN_MOST))
+            claims = _quote(_choose_own(own, most=OWN_MOST))
         case OrderKind.DEFINE:
-            return _quote(await _define(order.term, workspace))
+            claims = _quote(await _define(order.term, workspace))
         case OrderKind.EXPLAIN:
-            terms = await _define_terms(own, workspace)
-            elsewhere = await _find_elsewhere(own, workspace)
-            return _quote([*_choose_own(own, most=OWN_MOST), *terms, *elsewhere])
+            claims = _quote(await _explain(order, own, workspace))
+    is_alien = bool(claims) and workspace.bounds.passage is not None
+    return (UnansweredClaim(NOT_FOUND, ()), *claims) if is_alien else claims
+
+
+async def _explain(order: Order, own: Sequence[Sentence], workspace: Workspace) -> list[Sentence]:
+    """Find what explains a selection, and its own sentences. What only says these again explains nothing."""
+    place, name = workspace.bounds.within, find_selected_name(order, workspace.bounds)
+    defined = await _define(name, workspace) if name else []
+    if defined and place is not None and place.recurs:
+        # Nobody knows which of its places the reader is at.
+        return defined
+    told = _choose_own(own, most=OWN_MOST)
+    before, after = await read_around(own, workspace) if told == own else ([], [])
+    terms = await _define_terms(own, workspace)
+    more = [*defined, *terms, *await _find_elsewhere(own, workspace)]
+    known = {(s.chunk.section_id, s.start) for s in own}
+    is_news = any((s.chunk.section_id, s.start) not in known for s in more)
+    is_more = told != own or before or after or is_news
+    return [*before, *told, *after, *more] if is_more or workspace.bounds.passage else []
 
 
 def _quote(sentences: Iterable[Sentence]) -> tuple[Claim, ...]:
@@ -253,5 +370,5 @@ async def _find_elsewhere(own: Sequence[Sentence], workspace: Workspace) -> list
     item = await workspace.search_beyond(said) if own else []
     if not item or item[0].evidence_score < LEAST_RELEVANCE:
         return []
-    best = shortlist(said, item, most=1)
+    best = shortlist(said, [sentence for sentence in item if sentence.kind not in NO_PROSE], most=1)
     return [sentence for sentence in item if sentence.id in best]

@@ -115,7 +115,7 @@ async def _find_before(claim: Claim, said: set[str], workspace: Workspace) -> li
         for s in earlier
         if (s.block == first.block or s.block.kind not in _LISTED)
         and not is_caption(s)
-        and not _is_label(s)
+        and not is_label(s)
         and not _is_shown(s, pictures)
     ]
     found: list[Sentence] = []
@@ -133,7 +133,7 @@ def is_caption(sentence: Sentence) -> bool:
     return sentence.kind in _PICTURED or _CAPTION.fullmatch(sentence.text) is not None
 
 
-def _is_label(sentence: Sentence) -> bool:
+def is_label(sentence: Sentence) -> bool:
     """Whether a line is a heading, a word such as "Note" or a signature, and no sentence."""
     ends = sentence.text.rstrip().endswith((".", "!", "?", ":", "…", "”", "’", '"', ".)", "。"))
     return sentence.kind is ElementKind.HEADING or not ends

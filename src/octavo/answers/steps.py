@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from octavo.answers import calibration
 from octavo.answers.catalogue import CATALOGUE_CONFIDENCE, tell_from_catalogue
 from octavo.answers.citations import CheckedReply, number_citations
-from octavo.answers.followups import Turn, interpret
-from octavo.answers.orders import find_order
+from octavo.answers.followups import interpret
+from octavo.answers.orders import find_missing, find_order
 from octavo.answers.replies import Reply
 from octavo.answers.requests import read_reply_language
 from octavo.answers.short import lead_with_short
+from octavo.answers.turns import Turn
 from octavo.answers.workspace import Workspace
 from octavo.concurrency import run_blocking
 from octavo.events import Working
@@ -124,8 +125,23 @@ class AskSteps:
         sample = " ".join(item.chunk.content for item in found)
         return sample if is_foreign(question, sample) else ""
 
-    async def answer(self, interpreted: str, workspace: Workspace) -> AsyncGenerator[Working | Reply, None]:
-        """Have the question answered. Yield what is being done as it happens, and last the reply."""
+    async def search(self, question: Question, interpreted: str, workspace: Workspace) -> bool:
+        """Search for what a question asks, unless it asks nothing by itself. Return whether it does."""
+        if find_missing(question, interpreted):
+            return False
+        await workspace.search(interpreted, top_k=question.top_k, reader="large")
+        return True
+
+    async def answer(
+        self, interpreted: str, workspace: Workspace, *, is_complete: bool = True
+    ) -> AsyncGenerator[Working | Reply, None]:
+        """Have the question answered. Yield what is being done as it happens, and last the reply.
+
+        What is not a complete question has nothing that could be answered.
+        """
+        if not is_complete:
+            yield Reply((), answerable=0.0, confidence=0.0, answerer="offline")
+            return
         steps: asyncio.Queue[Working | None] = asyncio.Queue()
         workspace.on_step = lambda step, detail: steps.put_nowait(Working(step, detail))
         reply = asyncio.ensure_future(self._reply(interpreted, workspace))
@@ -182,8 +198,13 @@ class AskSteps:
         short, claims = lead_with_short(reply.short, claims, sentences)
         numbers = number_citations(claims, short=short)
         cited = {sentences[id_].chunk.id for id_ in numbers}
+        # A passage that was cut at the bounds of a selection may have been read on.
+        known = {item.chunk.id: item for item in workspace.evidence}
         return CheckedReply(
-            evidence=(*found, *(e for e in workspace.evidence[len(found) :] if e.chunk.id in cited)),
+            evidence=(
+                *(known.get(item.chunk.id, item) for item in found),
+                *(e for e in workspace.evidence[len(found) :] if e.chunk.id in cited),
+            ),
             sentences=sentences,
             claims=claims,
             numbers=numbers,

@@ -10,6 +10,7 @@ they are found, and keep their number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, overload
 
@@ -148,6 +149,7 @@ class Workspace(Sequence[Sentence]):
         self._retriever, self._records, self._maps = retriever, records, maps
         self._sources = Sources(records)
         self._sentences: list[Sentence] = []
+        self._is_wider = False
         self.on_step: OnStep | None = None
         """Called with what is being done just now: the step and its detail."""
 
@@ -194,6 +196,29 @@ class Workspace(Sequence[Sentence]):
         """Whether the bounds are a passage that the reader chose."""
         return self.bounds.within is not None or self.bounds.passage is not None
 
+    def look_back(self) -> Workspace:
+        """Return this workspace with the bounds of what the reader of a selection has come to.
+
+        What is found there is found here as well, and keeps its number. Without a selection it is the same.
+        """
+        read = self.bounds.reach_back()
+        if read is None:
+            return self
+        shared = copy(self)
+        shared.bounds, shared._is_wider = read, True
+        return shared
+
+    async def read_selection(self) -> list[Sentence]:
+        """Read all sentences of the selection, in order."""
+        place = self.bounds.within
+        if place is None:
+            return list(self)
+        book, section = place.section.book_id, place.section.id
+        chunks = await self._records.find_chunks_within(book, section, place.start, place.end)
+        added = await self._add_chunks(chunks)
+        own = {(s.start, s.end): s for s in reversed(added) if s.start < place.end and s.end > place.start}
+        return [own[span] for span in sorted(own)]
+
     async def read_beyond(self, book_id: str, places: Iterable[MapPlace]) -> list[Sentence]:
         """Read places of the book that an order about a selection leads to, outside of the selection."""
         wider = self.bounds.widen()
@@ -208,12 +233,9 @@ class Workspace(Sequence[Sentence]):
 
     async def search_beyond(self, query: str) -> list[Sentence]:
         """Find the best passage of the same book before the selection; return its sentences."""
-        wider, key = self.bounds.widen(), "document_position"
-        if wider is None:
+        before = self.bounds.reach_back()
+        if before is None:
             return []
-        # What comes after the selection may be ahead of the reader.
-        read = {key: self.bounds.where.at_most[key]} if key in self.bounds.where.at_most else {}
-        before = replace(wider, where=replace(wider.where, at_most=read))
         found = await self._retriever.search(
             query[:QUERY_MOST], bounds=before, top_k=FOUND_MOST, reader="small"
         )
@@ -333,8 +355,8 @@ class Workspace(Sequence[Sentence]):
         asked = await self.list_books()
         if len(asked) != 1:
             return None
-        ends = (self.bounds.ahead or self.bounds.within is not None) and not whole
-        limit = self.bounds.where.at_most if ends else {}
+        read = self.bounds.reach_back() or self.bounds
+        limit = read.where.at_most if read.ahead and not whole else {}
         position, page = limit.get("document_position"), limit.get("page_end")
         if position is not None and position < 0:
             return None
@@ -418,16 +440,35 @@ class Workspace(Sequence[Sentence]):
         taken: list[Sentence] = []
         for item in found:
             known = [sentence for sentence in self._sentences if sentence.chunk.id == item.chunk.id]
-            part = None if known else await _trim_to_bounds(item, bounds, self._sources)
+            is_cut = self._is_wider and bool(known) and known[0].chunk.content != item.chunk.content
+            part = await _trim_to_bounds(item, bounds, self._sources) if is_cut or not known else None
             if part is not None:
-                last = self.evidence[-1].rank if self.evidence else 0
-                part = replace(part, rank=max(part.rank, last + 1))
                 blocks = await self._sources.blocks(item.chunk)
-                known = number_sentences([part], bounds, after=len(self._sentences), blocks=blocks)
-                self.evidence.append(part)
-                self._sentences += known
+                known = self._put(part, number_sentences([part], bounds, blocks=blocks))
             taken += known
         return taken
+
+    def _put(self, part: Evidence, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """Put in a passage, or more of one that was cut. Known sentences keep their ids."""
+        id_, places = part.chunk.id, dict[tuple[int, int], Sentence]()
+        for number, known in enumerate(self._sentences):
+            if known.chunk.id == id_:
+                self._sentences[number] = places[known.start, known.end] = replace(known, chunk=part.chunk)
+        if places:
+            for number, item in enumerate(self.evidence):
+                if item.chunk.id == id_:
+                    self.evidence[number] = replace(item, chunk=part.chunk)
+        else:
+            last = self.evidence[-1].rank if self.evidence else 0
+            self.evidence.append(replace(part, rank=max(part.rank, last + 1)))
+        rank = next(e.rank for e in self.evidence if e.chunk.id == id_)
+        for sentence in sentences:
+            place = sentence.start, sentence.end
+            if place not in places:
+                new = f"s{len(self._sentences) + 1}"
+                places[place] = replace(sentence, id=new, evidence_rank=rank)
+                self._sentences.append(places[place])
+        return [places[place] for place in sorted(places)]
 
 
 def _overlaps(section: Section, first: int, last: int, bounds: Bounds) -> bool:

@@ -221,7 +221,8 @@ class Chat:
 
     def _prefer_book(self, question: str) -> dict[str, object]:
         """Prefer the books that the last answer quotes, if the question follows up on it."""
-        from octavo.answers.followups import Turn, interpret
+        from octavo.answers.followups import interpret
+        from octavo.answers.turns import Turn
 
         if self._last is None or self._book_id is not None or not self._last.answer.book_ids:
             return {}

@@ -38,8 +38,8 @@ from octavo.verification.claims import Claim, GlossedClaim
 from octavo.verification.gate import cite_carrier, decide, quote_claim
 
 if TYPE_CHECKING:
-    from octavo.answers.followups import Turn
     from octavo.answers.offline import OfflineAnswerer
+    from octavo.answers.turns import Turn
     from octavo.answers.workspace import Workspace
     from octavo.settings import Settings
     from octavo.verification.claims import Sentence

@@ -20,7 +20,7 @@ from octavo.text.clean import collapse
 from octavo.types import QUESTION_MOST
 
 if TYPE_CHECKING:
-    from octavo.answers.followups import Turn
+    from octavo.answers.turns import Turn
     from octavo.verification.claims import Sentence
 
 MOST_CLAIMS, MOST_TEXT, MOST_IDS = 12, 1_000, 8

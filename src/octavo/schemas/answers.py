@@ -441,7 +441,7 @@ class TurnJson(AnsweredJson):
         asked = exchange.question
         scope = asked.scope
         where = str(exchange.receipt.get("scope", ""))
-        is_narrow = scope.type not in (ScopeType.FULL_BOOK, ScopeType.SELECTION)
+        is_narrow = scope.type is not ScopeType.FULL_BOOK
         return cls.from_value(
             AnsweredJson.from_exchange(exchange),
             book_id=asked.book_id or "",

@@ -6,9 +6,11 @@ nothing raises `NotFound` with the nearest names. The scope of a section holds e
 A page is named by its printed label where the book has labels, else by its number; `#12` is always the
 twelfth physical page, and `12-15` is a range. "Up to" includes the section or page that it names.
 
-A selection is found at its real place in the book. What a reader copies from a page differs from the
-canonical text in white space, quotes, hyphens and line ends, but not in letters and digits. So a selection is
-found by these alone. Its place starts with its first letter or digit and ends with its last.
+A selection is found at its real place in the book. Who knows the place says it as an address with offsets
+(`SECTION#char=120,460`). Otherwise its text tells. What a reader copies from a page differs from the book's
+text in white space, quotes, hyphens and line ends, but not in letters and digits. So a selection is found by
+these alone. Its place starts with its first letter or digit and ends with its last. If the same words stand
+elsewhere too, the first place is read, but nobody knows how far the reader has come.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ _LONGEST_NAME = 100
 # How many names, how many words of a name, and how many words for each of these are compared by letters.
 _MOST_COMPARED, _MOST_WORDS, _MOST_COMPARED_WORDS = 500, 4, 200
 _WORD = re.compile(r"[^\W_]+")
+_PLACE = re.compile(r"(?P<section>.+)#char=(?P<start>\d{1,9}),(?P<end>\d{1,9})")
 _ONE_PAGE = re.compile(r"^(?:p\.\s*|p\s+|page\s+|(?:p|page)(?=[#\d]))(\S+)$", re.IGNORECASE)
 
 
@@ -54,6 +57,8 @@ class Location:
     section: Section
     start: int
     end: int
+    recurs: bool = False
+    """Whether the same words also stand elsewhere, so that another place may be meant."""
 
     @property
     def text(self) -> str:
@@ -121,6 +126,18 @@ class Bounds:
         if not hidden:
             return self
         return replace(self, where=replace(self.where, none_of={**self.where.none_of, "edition": hidden}))
+
+    def reach_back(self) -> Bounds | None:
+        """Return the book up to the selection, which is as far as its reader has come. None without one.
+
+        Of words that recur nobody knows which of them the reader has come to: then it is the whole book.
+        """
+        if self.within is None or (whole := self.widen()) is None:
+            return None
+        if self.within.recurs:
+            return whole
+        where = replace(whole.where, at_most=self.where.at_most)
+        return Bounds(where, "the book up to your selection", ahead=True)
 
     def widen(self) -> Bounds | None:
         """Return the whole book around a narrower scope, or None if there is nothing wider."""
@@ -260,20 +277,48 @@ class ScopeResolver:
 
     async def _bound_to_selection(self, question: Question, book: Book | None) -> Bounds:
         """Find the selection in the book, or in any book. If none has it, it stands alone."""
+        named = await self._find_place(question, book)
+        if named is not None and book is not None:
+            return await self._bound_to_place(named, book)
         text = question.selected_text or question.scope.identifier or ""
         for candidate in [book] if book else await self.list_books():
             place = await run_blocking(locate_selection, text, await self.records.list_sections(candidate.id))
             if place is not None:
-                section = place.section
-                chunks = await self.records.find_chunks_within(
-                    candidate.id, section.id, place.start, place.end
-                )
-                return bound_by_selection(place, chunks, book=candidate)
+                return await self._bound_to_place(place, candidate)
         kept = clean(text).strip()
         if len(kept) < CHUNK_LEAST:
             rule = f"is not in the book, and with less than {CHUNK_LEAST} characters too short to stand alone"
             raise InvalidValue("selected_text", rule, text)
         return bound_by_text(kept, now=question.timestamp)
+
+    async def _find_place(self, question: Question, book: Book | None) -> Location | None:
+        """Find the place that a selection names, or None if it names none or another text stands there."""
+        named = _PLACE.fullmatch(question.scope.identifier or "")
+        if named is None or question.scope.type is not ScopeType.SELECTION:
+            return None
+        if book is None:
+            raise _no_book()
+        outline = await self.records.list_outline(book.id)
+        found = await run_blocking(find_section, named["section"], outline)
+        section = await self.records.find_section(book.id, found.id)
+        place = Location(section or found, int(named["start"]), int(named["end"]))
+        if question.selected_text and not _begins_with(place.text, question.selected_text):
+            return None
+        if not place.text.strip():
+            rule = "must be characters of the section, as in “SECTION#char=120,460”"
+            raise InvalidValue("Scope.identifier", rule, question.scope.identifier)
+        return place
+
+    async def _bound_to_place(self, place: Location, book: Book) -> Bounds:
+        start, end = place.start, place.end
+        chunks = await self.records.find_chunks_within(book.id, place.section.id, start, end)
+        return bound_by_selection(place, chunks, book=book)
+
+
+def _begins_with(text: str, selected: str) -> bool:
+    """Tell whether a text has the letters of a selection. Of a long one, only the beginning may be given."""
+    letters, wanted = ("".join(c for c in clean(one).casefold() if c.isalnum()) for one in (text, selected))
+    return letters.startswith(wanted)
 
 
 def _no_book() -> InvalidValue:
@@ -297,10 +342,11 @@ def locate_selection(selected: str, sections: Iterable[Section]) -> Location | N
     searched = list(sections)
     for spelled in (rf"(?<![^\W_]){within}(?![^\W_])", within):
         pattern = re.compile(spelled, re.IGNORECASE)
-        for section in searched:
-            found = pattern.search(section.text)
-            if found:
-                return Location(section, found.start(), found.end())
+        places = ((section, found) for section in searched for found in pattern.finditer(section.text))
+        first = next(places, None)
+        if first is not None:
+            section, found = first
+            return Location(section, found.start(), found.end(), recurs=next(places, None) is not None)
     return None
 
 

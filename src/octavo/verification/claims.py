@@ -57,7 +57,10 @@ class CatalogueClaim(Claim):
 
 @dataclass(frozen=True, slots=True)
 class UnansweredClaim(Claim):
-    """Says that one half of a question has no answer. It names no sentences and is never a whole answer."""
+    """Says what was not found: an answer to one half, or the reader's text in the books.
+
+    It names no sentences and is never a whole answer.
+    """
 
 
 @dataclass(frozen=True, slots=True)

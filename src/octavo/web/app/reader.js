@@ -7,8 +7,6 @@
 
 import { el, fill, setAttributes } from "../shared/dom.js";
 import { Problem } from "../shared/sse.js";
-import { isTooLong } from "../shared/selection.js";
-import { countCharacters } from "../shared/text.js";
 import { api } from "./api.js";
 import { sectionAddress } from "./contents.js";
 import { announceNow, drawProblem } from "./notices.js";
@@ -319,13 +317,11 @@ export class Reader {
     this.#bubble.hidden = !found;
     if (!found) return;
     const hide = () => { this.#bubble.hidden = true; };
-    fill(this.#bubble, isTooLong(found.text)
-      ? el("p", { class: "bubble-note" }, S.tooLong(countCharacters(found.text)))
-      : el("button", { type: "button", class: "button strong", on: {
-        /* Pressing the button must not undo the selection. */
-        mousedown: (event) => event.preventDefault(),
-        click: () => { hide(); this.#listeners.onAsk(found); },
-      } }, S.askAbout), this.#listeners.drawTools(found, hide));
+    fill(this.#bubble, el("button", { type: "button", class: "button strong", on: {
+      /* Pressing the button must not undo the selection. */
+      mousedown: (event) => event.preventDefault(),
+      click: () => { hide(); this.#listeners.onAsk(found); },
+    } }, S.askAbout), this.#listeners.drawTools(found, hide));
     const box = found.range.getBoundingClientRect();
     const pane = this.#root.getBoundingClientRect();
     const below = box.bottom - pane.top + this.#root.scrollTop + 8;

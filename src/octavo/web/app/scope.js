@@ -6,7 +6,7 @@
    `describe()` what people read. */
 
 import { drawQuotation, el, fill } from "../shared/dom.js";
-import { highlight } from "../shared/selection.js";
+import { cutSelection, highlight } from "../shared/selection.js";
 import { shorten } from "../shared/text.js";
 import { tabStorage } from "./storage.js";
 import { S } from "./strings.js";
@@ -159,11 +159,21 @@ export class ScopeBar {
       case "book": return book;
       case "section": return scope("section-specific", this.#section?.id);
       case "page": return scope("page-specific", `#${this.#page?.number}`);
-      case "selection": return { book_id: this.#selection?.book.id, selected_text: this.#selection?.text };
+      case "selection": return this.#selection ? describePlace(this.#selection) : {};
       case "upTo": return scope("up-to-position", this.#page ? `page #${this.#page.number}` : this.#section?.id);
       default: return {};
     }
   }
+}
+
+/**
+ * Name the place of a selection: the same words may stand elsewhere, and a long text is sent only in part.
+ * @param {Selected} selected
+ * @returns {AskBody}
+ */
+function describePlace({ book, section, start, end, text }) {
+  const scope = { type: "selection", identifier: `${section}#char=${start},${end}` };
+  return { book_id: book.id, selected_text: cutSelection(text).text, scope };
 }
 
 /** @returns {{book: string, kind: ScopeKind, selection: {text?: string, section?: string, start?: number, end?: number} | null} | null} */

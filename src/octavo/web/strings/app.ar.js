@@ -92,7 +92,6 @@ export const APP_ARABIC = {
   pageMark: (/** @type {string} */ label) => `صفحة ${label}`,
   emptySection: "لا يوجد نص تحت هذا العنوان مباشرة.",
   asOnline: "على الويب",
-  tooLong: (/** @type {number} */ length) => `الأحرف المحددة: ${length}؛ ويمكن أن يتناول السؤال 500 حرف على الأكثر.`,
   passageGone: "الكلمات المقتبسة لم تعد في هذه الطبعة.",
   backToAnswer: "→ العودة إلى الجواب",
   sourceBefore: "المصدر السابق",

@@ -97,7 +97,6 @@ export const APP_GERMAN = {
   emptySection: "Unter dieser Überschrift steht unmittelbar kein Text.",
   asOnline: "Im Web",
   askAbout: T.askAbout,
-  tooLong: (/** @type {number} */ length) => `${length} Zeichen sind markiert; eine Frage kann sich auf höchstens 500 beziehen.`,
   passageGone: "Die zitierten Worte stehen nicht mehr in dieser Ausgabe.",
   backToAnswer: "← Zurück zur Antwort",
   sourceBefore: "Vorige Quelle",

@@ -102,7 +102,6 @@ export const APP_WORDS = {
   emptySection: "There is no text directly under this heading.",
   asOnline: "On the web",
   askAbout: T.askAbout,
-  tooLong: (/** @type {number} */ length) => `${length} characters are selected; a question can be about 500 at most.`,
   passageGone: "The cited words are no longer in this edition.",
   backToAnswer: "← Back to the answer",
   sourceBefore: "Previous source",

@@ -95,7 +95,6 @@ export const APP_SPANISH = {
   pageMark: (/** @type {string} */ label) => `Página ${label}`,
   emptySection: "No hay texto directamente bajo este título.",
   asOnline: "En la web",
-  tooLong: (/** @type {number} */ length) => `Hay ${length} caracteres seleccionados; una pregunta puede tratar de 500 como máximo.`,
   passageGone: "Las palabras citadas ya no están en esta edición.",
   backToAnswer: "← Volver a la respuesta",
   sourceBefore: "Fuente anterior",

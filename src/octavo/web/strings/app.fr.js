@@ -95,7 +95,6 @@ export const APP_FRENCH = {
   pageMark: (/** @type {string} */ label) => `Page ${label}`,
   emptySection: "Il n’y a pas de texte directement sous ce titre.",
   asOnline: "Sur le web",
-  tooLong: (/** @type {number} */ length) => `${length} caractères sont sélectionnés ; une question peut porter sur 500 au plus.`,
   passageGone: "Les mots cités ne sont plus dans cette édition.",
   backToAnswer: "← Retour à la réponse",
   sourceBefore: "Source précédente",

@@ -94,7 +94,6 @@ export const APP_URDU = {
   emptySection: "اس عنوان کے نیچے براہ راست کوئی متن نہیں۔",
   asOnline: "ویب پر",
   askAbout: T.askAbout,
-  tooLong: (/** @type {number} */ length) => `${length} حروف منتخب ہیں؛ سوال زیادہ سے زیادہ 500 کے بارے میں ہو سکتا ہے۔`,
   passageGone: "حوالے کے الفاظ اب اس نسخے میں نہیں ہیں۔",
   backToAnswer: "→ جواب پر واپس",
   sourceBefore: "پچھلا حوالہ",

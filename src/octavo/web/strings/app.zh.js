@@ -92,7 +92,6 @@ export const APP_CHINESE = {
   pageMark: (/** @type {string} */ label) => `第 ${label} 页`,
   emptySection: "这个标题下没有直接的正文。",
   asOnline: "网页版",
-  tooLong: (/** @type {number} */ length) => `已选中 ${length} 个字符；一个问题最多可以针对 500 个字符。`,
   passageGone: "引用的文字已不在此版本中。",
   backToAnswer: "← 回到答案",
   sourceBefore: "上一个来源",
