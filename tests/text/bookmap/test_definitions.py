@@ -102,6 +102,12 @@ def test_an_entry_of_a_reference_defines_even_a_common_word(tmp_path: Path) -> N
     assert "turn" not in [entity.name for entity in opened.list_entities(20)]
 
 
+def test_a_setting_in_the_first_column_of_a_table_is_an_entry() -> None:
+    rows = ["batch_tokens | 4096 | word pieces sent at once", "--quiet | no | says nothing of its own at all"]
+    text = "\n".join(["name | value | what it does there", *rows, "lamp.wick | 3 | how many wicks there are"])
+    assert [term for term, _ in find_definitions(text)] == ["batch_tokens", "--quiet", "lamp.wick"]
+
+
 def test_an_index_names_terms_and_defines_none() -> None:
     index = "bisque, 12\ncandling, 4, 17\ncone, 3–5\nglaze room 8\nslow firing, 4, 6, 9–11\n"
     assert {how for _, how in find_definitions(index)} == {How.LISTED}

@@ -39,8 +39,11 @@ _CALLED = re.compile(
 _HEAD = re.compile(r"[^\W_][^.,;:!?|]{0,58}[^\s.,;:!?|]")
 _SAID = re.compile(r"[“\"(]?[^\W\d_a-z].{25,}[.”\"]$")
 _PAIR = re.compile(
-    r"(?:[-*•] |\| ?)?(?P<term>[^\W_][^.;:!?|—–]{1,48}?)(?: \| |: | — | – )(?P<said>[^|].{19,}$)"
+    r"(?:[-*•] |\| ?)?(?P<term>-{0,2}[^\W_](?:[^.;:!?|—–]|\.(?=\w)){1,48}?)"
+    r"(?: \| |: | — | – )(?P<said>[^|].{19,}$)"
 )
+# The name of a setting or an option, in the first column of a table.
+_NAMES_CODE = re.compile(r"-{0,2}[A-Za-z]\w{0,40}(?:[_.:/-]\w{1,40}){1,8}|--?[A-Za-z]\w{0,40}")
 # What a term that is explained takes stands after it: "shift [n]", "cd DIR", "printf(format, …)".
 _TAKES = re.compile(r"[\[<({=,;|“”‘’\"`…]|: | [–—] | (?=[A-Z_]{2,}\b)")
 # An entry as dictionaries have it: "GAM. Noun—A social meeting of ships".
@@ -142,7 +145,8 @@ def _find_entries(text: str, inside: Blocks) -> Iterator[tuple[Stretch, int]]:
             heads.append((Stretch(start, start + len(line)), start + len(line) + 1))
         pair = _PAIR.match(line)
         # A row of a table may be an entry, a line of code may not.
-        if pair and _is_entry(pair["term"]) and not (code and " | " not in line):
+        named = pair and (_is_entry(pair["term"]) or _NAMES_CODE.fullmatch(pair["term"]))
+        if pair and named and not (code and " | " not in line):
             term = Stretch(start + pair.start("term"), start + pair.end("term"))
             pairs.append((term, start + pair.start("said")))
     for entries in (heads, pairs):
