@@ -22,6 +22,8 @@ MANUAL = """<title>Winch Guide</title><h1>Winch Guide</h1><p>The winch is run fr
 <h2>Options</h2>
 <dl>
 <dt>-q FILE</dt><dd>Say nothing. Errors go to the file.</dd>
+<dt>-V</dt><dd>Print the version and exit.</dd>
+<dt>program</dt><dd>A roll of steps that the desk keeps.</dd>
 <dt>knot_stop</dt><dd>If this is set, haul ends at a knot.</dd>
 </dl>
 <h2>Signals of the quay</h2>
@@ -55,6 +57,7 @@ async def library(shelf: Path, tmp_path: Path) -> AsyncIterator[Library]:
         ("what is ease", "ease\nLet the rope out until it hangs."),
         ("what does park do", "park BERTH\nLower the hook to the ground."),
         ("what does the -q option do", "-q FILE\nSay nothing."),
+        ("what does -V do", "-V\nPrint the version and exit."),
         ("what does knot_stop mean", "knot_stop\nIf this is set, haul ends at a knot."),
     ],
 )
@@ -77,6 +80,8 @@ async def test_an_entry_is_quoted_to_the_end_of_its_paragraph(library: Library) 
     "question",
     [
         "what does q do",  # "-q" is another name
+        "what does -v do",  # so is "-V"
+        "what is a program option",  # is no program
         "who is ease",
         "what does the horn do",  # two entries
         "what does the rope do",  # none

@@ -12,7 +12,7 @@ from octavo.readers.page_ends import join_pages
 from octavo.readers.plain import read_plain_text
 
 SENTENCE = "The keeper trims the lamp, and the light of the lamp is seen"
-PAGE = f"{SENTENCE}\nfrom the ships.\n\n{SENTENCE}"
+PAGE = f"{SENTENCE}\nfrom the ships.\n\n" * 4 + SENTENCE
 
 
 def make_pages(count: int, *, head: str) -> str:
@@ -35,6 +35,9 @@ def test_lines_between_pages_are_left_out_and_sentences_go_on(head: str) -> None
         make_pages(4, head="Lamp Guide {}"),  # too few to tell
         "".join(f"Day {n}\n\nThe men rowed on.\n\n" for n in range(1, 9)),  # over a heading nothing goes on
         "".join(f"It rained, and then\n\n{n}\n\nit snowed.\n\n" for n in range(1, 9)),  # only numbers
+        "".join(f"Cake\n1 cup sugar\n{n % 4} eggs\nbutter\nflour\n\n" for n in range(9)),  # recipes
+        "".join(f"f{n}:\n\n  return {n}\n\nend of it\n\n" for n in range(9)),  # a listing
+        "".join(f"{PAGE}\n\n{9 - n} eggs\n\nby the men.\n\n" for n in range(8)),  # does not count up
     ],
 )
 def test_other_lines_that_count_are_kept(text: str) -> None:
@@ -47,7 +50,7 @@ def test_a_broken_word_is_whole_again_and_keeps_a_hyphen_of_its_own() -> None:
         "were seen by Alli-\nson.\n\nMonsters are well-known, and there is a co-\nOperation of ships."
     )
     assert join_pages(text) == (
-        "The monsters\n   of the deep are well-known.\n   Two monsters,\nit is said, were seen by Allison.\n"
+        "The monsters\n   of the deep are well-\n   known. Two monsters,\nit is said, were seen by Allison.\n"
         "\nMonsters are well-known, and there is a co-\nOperation of ships."
     )
 

@@ -41,7 +41,8 @@ def list_entries(name: str, describer: MapDescriber) -> list[MapQuote]:
         words = words[:-1]
     while len(words) > 1 and words[0].lower() in nouns:
         words = words[1:]
-    return describer.find_entries(name) or describer.find_entries(" ".join(words))
+    left = " ".join(words)
+    return describer.find_entries(name) or (describer.find_entries(left) if left.lower() not in nouns else [])
 
 
 def _choose_rest(first: Sequence[Sentence], seen: Sequence[Sentence]) -> list[Sentence]:

@@ -99,13 +99,13 @@ def drop_lone_mark(claims: Sequence[Claim], sentences: Mapping[str, Sentence]) -
     mark = len(sentences[id_].text) - len(sentences[id_].words)
     if not lone.text.startswith(sentences[id_].text):
         return tuple(claims)
-    marks = tuple((max(0, start - mark), end - mark) for start, end in lone.marks)
+    marks = tuple((max(0, start - mark), end - mark) for start, end in lone.marks if end > mark)
     bare = replace(lone, text=lone.text[mark:], marks=marks)
     return tuple(bare if claim is lone else claim for claim in claims)
 
 
 def _is_marked(sentence: Sentence) -> bool:
-    return sentence.kind is ElementKind.ITEM and len(sentence.words) < len(sentence.text)
+    return sentence.kind is ElementKind.ITEM and 0 < len(sentence.words.strip()) < len(sentence.text)
 
 
 async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sentence], int]:

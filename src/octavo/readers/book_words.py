@@ -49,3 +49,9 @@ class BookWords:
         if f"{first}-{second}" in seen or not after[:1].islower() or _CAPITALS_AT_END.search(before):
             return True
         return min(len(first), len(second)) > 2 and min(seen.get(first, 0), seen.get(second, 0)) > 1
+
+    def is_broken(self, before: str, after: str) -> bool:
+        """Whether “beforeafter” is one word: the book has it, or lacks one of the two by itself."""
+        seen, first, second = self._seen, before.lower(), after.lower()
+        whole = first + second in seen or first not in seen or second not in seen
+        return whole and not self.keeps_hyphen(before, after)

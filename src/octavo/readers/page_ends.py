@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence, Set
+from itertools import pairwise
 
 from octavo.readers.book_words import BookWords
 from octavo.readers.titles import clean_line
@@ -16,8 +17,10 @@ _BROKEN_AT_END = re.compile(
     r"(?<!\w)([^\W\d_]{2,40})-\n([ \t]{0,80})([^\W\d_A-Z]{2,40})([.,;:!?)\"'”’]{0,4})(?![\w-])"
     r"[ \t]{0,80}(\n?)"
 )
-# So many lines that differ in a number only may be those between pages, if sentences go on over so many.
-_RUNNING_LEAST, _CROSSED_LEAST, _LONGEST = 5, 3, 120
+# "Pre- and post-war" leaves something out.
+_JOINS = frozenset(("and", "or", "nor", "to", "und", "oder", "bis", "et", "ou", "en", "of", "och", "og"))
+# So many pages may have lines between them that count, if sentences go on over so many. They are far apart.
+_RUNNING_LEAST, _CROSSED_LEAST, _APART, _LONGEST = 5, 3, 15, 120
 _PAGE_END = re.compile(
     r"(?<!\n)\n*^\S[^\n]*\[Page \d{1,4}\][ \t]*$\n*(?:^(?:RFC \d+|Internet-Draft) [^\n]*\d{4}[ \t]*$\n*)?",
     re.M,
@@ -54,40 +57,58 @@ def _take_off_margin(text: str) -> str:
 
 
 def _drop_running_heads(text: str) -> str:
-    """Drop the lines at the ends of pages that differ in a number only.
+    """Drop the lines at the ends of pages, which count the pages and are else alike.
 
     A heading may be like that ("Day 5"), but no sentence goes on over a heading.
     """
-    lines = [line for line in text.split("\n") if line.strip()]
+    lines = text.split("\n")
     alike: dict[str, list[int]] = {}
-    for number, line in enumerate(lines):
+    for place, line in enumerate(lines):
         shape = re.sub(r"\d+", "0", clean_line(line))
-        if "0" in shape and shape != "0" and len(shape) <= _LONGEST:
-            alike.setdefault(shape, []).append(number)
-    heads: set[str] = set()
+        if "0" in shape and shape != "0" and len(shape) <= _LONGEST and _is_alone(lines, place):
+            alike.setdefault(shape, []).append(place)
+    heads: set[int] = set()
     for places in alike.values():
-        if len(places) >= _RUNNING_LEAST and _count_crossed(lines, places) >= _CROSSED_LEAST:
-            heads |= {lines[place] for place in places}
-    return _leave_out(text, heads) if heads else text
+        if _count_pages(lines, places) and _count_crossed(lines, set(places)) >= _CROSSED_LEAST:
+            heads.update(places)
+    return _leave_out(lines, heads) if heads else text
 
 
-def _count_crossed(lines: Sequence[str], places: Sequence[int]) -> int:
-    """Count over how many of the lines at some places, or runs of them, a sentence goes on."""
-    inside = set(places)
-    firsts = [place for place in places if place - 1 not in inside and place > 0]
-    crossed = 0
-    for first in firsts:
-        after = next((n for n in range(first + 1, len(lines)) if n not in inside), None)
-        crossed += after is not None and _choose_gap(lines[first - 1], lines[after]) == "\n"
+def _is_alone(lines: Sequence[str], place: int) -> bool:
+    return not any(
+        line.strip() for line in (*lines[max(0, place - 1) : place], *lines[place + 1 : place + 2])
+    )
+
+
+def _count_pages(lines: Sequence[str], places: Sequence[int]) -> bool:
+    """Whether lines have a number that never falls, and are as far apart as the ends of pages."""
+    rows = [[int(digits[:9]) for digits in re.findall(r"\d+", lines[place])] for place in places]
+    for numbers in zip(*rows, strict=True):
+        pages = len(set(numbers))
+        far = places[-1] - places[0] >= _APART * (pages - 1)
+        if pages >= _RUNNING_LEAST and far and all(a <= b for a, b in pairwise(numbers)):
+            return True
+    return False
+
+
+def _count_crossed(lines: Sequence[str], places: Set[int]) -> int:
+    """Count over how many lines at some places, or runs of them, a sentence goes on."""
+    crossed, before, is_gap = 0, "", False
+    for place, line in enumerate(lines):
+        if place in places:
+            is_gap = True
+        elif line.strip():
+            crossed += bool(is_gap and before) and _choose_gap(before, line) == "\n"
+            before, is_gap = line, False
     return crossed
 
 
-def _leave_out(text: str, heads: Set[str]) -> str:
+def _leave_out(lines: Sequence[str], places: Set[int]) -> str:
     """Leave out lines with the blank ones around them. Sentences go on."""
     kept: list[str] = []
     is_gap = False
-    for line in text.split("\n"):
-        if line in heads:
+    for place, line in enumerate(lines):
+        if place in places:
             is_gap = True
             while kept and not kept[-1].strip():
                 kept.pop()
@@ -99,13 +120,14 @@ def _leave_out(text: str, heads: Set[str]) -> str:
 
 
 def _mend_broken_words(text: str) -> str:
-    """Write each word whole in the line where it begins. The book's own words tell if it has a hyphen."""
+    """Write each word whole in the line where it begins, if the hyphen is not its own."""
     words: BookWords | None = None
 
     def mend(found: re.Match[str]) -> str:
         nonlocal words
         words = words or BookWords([text])
-        hyphen = "-" if words.keeps_hyphen(found[1], found[3]) else ""
-        return f"{found[1]}{hyphen}{found[3]}{found[4]}\n{'' if found[5] else found[2]}"
+        if found[3] in _JOINS or not words.is_broken(found[1], found[3]):
+            return found[0]
+        return f"{found[1]}{found[3]}{found[4]}\n{'' if found[5] else found[2]}"
 
     return _BROKEN_AT_END.sub(mend, text)

@@ -99,8 +99,9 @@ def link_map(sections: Sequence[Section], marks: Sequence[SectionMarks]) -> Link
 
 
 def fold_entry(name: str) -> str:
-    """Write the name of an entry in one way. Marks count: "-v" is not "v"."""
-    return " ".join(name.lower().split()).strip("“”\"‘’'` ")
+    """Write the name of an entry in one way. Marks count ("-v" is not "v"), and the case of an option."""
+    said = " ".join(name.split()).strip("“”\"‘’'` ")
+    return said if said.startswith("-") or len(said) == 1 else said.lower()
 
 
 def _index_entries(
