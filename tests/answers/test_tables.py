@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from octavo.answers.replies import Reply
+from octavo.answers.tables import complete_table
+from octavo.answers.workspace import Workspace
 from octavo.library import Library
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
 from octavo.types import ElementKind
+from octavo.verification.claims import Claim
 from tests.support.answerers import ask_truly, fill_library, open_copy
 
 HARBOUR = """# The Harbour
@@ -60,6 +66,74 @@ LONG = (
         for n in range(40)
     )
 )
+
+CHARTS = f"""# Charts
+
+## Shoals
+
+| shoal | {"what the pilots have written of it " * 40}|
+|---|---|
+| Heron | dry at low water |
+| Gannet | {"a long bank of sand and shell " * 50}|
+| Petrel | three fathoms |
+
+## Ports
+
+The office of the customs keeps the ports.
+
+| service | protocol | port |
+|---|---|---|
+{"".join(f"| service{n} | udp | {n} |{chr(10)}" for n in range(400))}| mail | tcp | 25 |
+
+## Lamps
+
+A lamp of the coast burns whale oil. The keeper trims the wick at noon.
+
+| lamp | tower |
+|---|---|
+| red | on the north tower |
+| blue | on the south tower |
+
+The keepers of the lamps are paid at midsummer.
+"""
+
+
+class Visitor:
+    """Does nothing but hand out the workspace that it is given."""
+
+    name = "visitor"
+
+    def __init__(self) -> None:
+        self.workspace: Workspace | None = None
+
+    async def reply(self, question: str, workspace: Workspace) -> Reply:
+        self.workspace = workspace
+        return Reply((), 0.0, 0.0)
+
+
+@pytest.fixture(scope="module")
+def charts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("charts")
+    (folder / "charts.md").write_text(CHARTS, encoding="utf-8")
+    return fill_library(folder / "library", folder / "charts.md", chunk_tokens=64)
+
+
+@pytest.fixture
+async def workspace(charts: Path) -> AsyncIterator[Workspace]:
+    visitor = Visitor()
+    settings = Settings(data=charts, chunk_tokens=64)
+    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=visitor) as library:
+        await library.ask("Which lamps, shoals and ports are there?")
+        assert visitor.workspace is not None
+        yield visitor.workspace
+
+
+async def quote(workspace: Workspace, section: str, *words: str) -> list[Claim]:
+    """Quote the first sentence of a section that has some words, for each of them."""
+    (found,) = [s for s in (await workspace.list_sections_of("charts"))[0] if s.heading_path[-1] == section]
+    seen = await workspace.look_through(found)
+    taken = await workspace.take([next(s for s in seen if word in s.text) for word in words])
+    return [Claim(sentence.text, (sentence.id,)) for sentence in taken]
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +227,20 @@ async def test_the_rows_of_a_table_are_cited_each_at_its_place(library: Library)
     section = await library.section("the-harbour", answer.citations[0].chunk.section_id)
     rows = {(e.start, e.end) for e in section.markup if e.kind is ElementKind.ROW}
     assert rows <= {(citation.start, citation.end) for citation in answer.citations}
+
+
+@pytest.mark.parametrize("word", ["Heron", "Gannet", "Petrel"])
+async def test_however_long_the_headings_are_the_quoted_row_is_told_below_them(
+    workspace: Workspace, word: str
+) -> None:
+    claims = await quote(workspace, "Shoals", word)
+    told = await complete_table(claims, workspace, question="List the shoals of the pilots")
+    lines = [line for claim in told for line in claim.text.splitlines()]
+    assert lines[0].startswith("shoal | what")
+    assert [line for line in lines if line.startswith(("Heron", "Gannet", "Petrel"))] == lines[-1:]
+    assert lines[-1].startswith(word)
+
+
+async def test_where_no_row_is_quoted_and_none_fits_nothing_is_completed(workspace: Workspace) -> None:
+    claims = await quote(workspace, "Shoals", "shoal | what")
+    assert await complete_table(claims, workspace, question="List the shoals") == tuple(claims)

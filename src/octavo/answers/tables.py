@@ -57,8 +57,12 @@ class Table:
     @property
     def whole(self) -> tuple[Sentence, ...]:
         """What is told of it: what leads in to it, or names it, and all of its rows."""
-        lead = (s for s in self.above if _is_title(s) or (s is self.above[-1] and leads_in(s.text)))
-        return (*lead, *self.head, *self.rows)
+        return (*self.lead, *self.head, *self.rows)
+
+    @property
+    def lead(self) -> tuple[Sentence, ...]:
+        """What leads in to it, or names it."""
+        return tuple(s for s in self.above if _is_title(s) or (s is self.above[-1] and leads_in(s.text)))
 
 
 async def complete_table(
@@ -83,8 +87,11 @@ async def complete_table(
         rows = _choose_rows(table, quoted, question=question, short=short)
         if not touched or not rows or not (table.head or rows == table.rows):
             continue
+        kept = _limit(table, rows, quoted)
+        if not kept or kept[-1].start not in {row.start for row in table.rows}:
+            continue
         if rows == table.rows:
-            whole = join_neighbours(await workspace.take(_limit(table.whole)))
+            whole = join_neighbours(await workspace.take(kept))
             at = claims.index(touched[0])
             beside = [claim for claim in claims[:at] if count_words(claim.text) <= MOST_BESIDE]
             return tuple(whole) if is_named(whole, question, workspace) else (*beside, *whole)
@@ -106,7 +113,8 @@ async def find_named_table(name: str, workspace: Workspace) -> tuple[Claim, ...]
     if not named:
         return ()
     best = min(named, key=lambda table: (len(wanted - table.headings), len(table.named)))
-    return tuple(join_neighbours(await workspace.take(_limit(best.whole))))
+    kept = _limit(best, best.rows, best.rows[:1])
+    return tuple(join_neighbours(await workspace.take(kept)))
 
 
 def is_named(claims: Sequence[Claim], question: str, workspace: Workspace) -> bool:
@@ -199,16 +207,27 @@ def _is_title(sentence: Sentence) -> bool:
     return not sentence.text.rstrip().endswith((".", "!", "?", ":", "。"))
 
 
-def _limit(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Keep the first sentences within the limit of words."""
-    left = MOST_WORDS
-    kept: list[Sentence] = []
-    for sentence in sentences:
-        left -= count_words(sentence.text)
-        if left < 0:
-            break
-        kept.append(sentence)
-    return kept
+def _limit(table: Table, rows: Sequence[Sentence], quoted: Sequence[Sentence]) -> list[Sentence]:
+    """Keep the first rows of a table within the limit of words, below its headings.
+
+    The headings and the quoted rows are kept however long they are, and what leads in to it where it fits.
+    """
+    quoted_places = {sentence.start for sentence in quoted}
+    kept = [*table.head, *(row for row in rows if row.start in quoted_places)]
+    left = MOST_WORDS - sum(count_words(sentence.text) for sentence in kept)
+    for sentence in table.lead if len(rows) == len(table.rows) else ():
+        words = count_words(sentence.text)
+        if words <= left:
+            kept.append(sentence)
+            left -= words
+    for row in rows:
+        if row.start not in quoted_places:
+            left -= count_words(row.text)
+            if left < 0:
+                break
+            kept.append(row)
+    places = {sentence.start for sentence in kept}
+    return [sentence for sentence in table.whole if sentence.start in places]
 
 
 def _is_same(one: Sentence, other: Sentence) -> bool:
