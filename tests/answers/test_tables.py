@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from octavo.answers.replies import Reply
+from octavo.answers.short import count_words
 from octavo.answers.tables import complete_table
 from octavo.answers.workspace import Workspace
 from octavo.library import Library
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
-from octavo.types import ElementKind
-from octavo.verification.claims import Claim
+from octavo.types import ElementKind, Evidence
+from octavo.verification.claims import Claim, Sentence
 from tests.support.answerers import ask_truly, fill_library, open_copy
 
 HARBOUR = """# The Harbour
@@ -244,3 +245,32 @@ async def test_however_long_the_headings_are_the_quoted_row_is_told_below_them(
 async def test_where_no_row_is_quoted_and_none_fits_nothing_is_completed(workspace: Workspace) -> None:
     claims = await quote(workspace, "Shoals", "shoal | what")
     assert await complete_table(claims, workspace, question="List the shoals") == tuple(claims)
+
+
+async def test_rows_that_have_a_word_of_the_question_are_told_as_far_as_they_fit(
+    workspace: Workspace,
+) -> None:
+    claims = await quote(workspace, "Ports", "service7 ")
+    (told,) = await complete_table(claims, workspace, question="List the ports of udp")
+    lines = told.text.splitlines()
+    assert lines[:2] == ["service | protocol | port", "service0 | udp | 0"]
+    assert len(lines) == len(told.sentences)
+    assert 190 < count_words(told.text) <= 200
+
+
+async def test_the_passage_of_several_sentences_is_added_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (found,) = [s for s in (await workspace.list_sections_of("charts"))[0] if s.heading_path[-1] == "Ports"]
+    seen = await workspace.look_through(found)
+    added = list[str]()
+    add = workspace._add
+
+    async def count(items: Sequence[Evidence], *, beyond: bool = False) -> list[Sentence]:
+        added.extend(item.chunk.id for item in items)
+        return await add(items, beyond=beyond)
+
+    monkeypatch.setattr(workspace, "_add", count)
+    taken = await workspace.take(seen)
+    assert [(s.start, s.text) for s in taken] == [(s.start, s.text) for s in seen]
+    assert len(added) == len(set(added)) > 1

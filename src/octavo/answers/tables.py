@@ -95,7 +95,7 @@ async def complete_table(
             at = claims.index(touched[0])
             beside = [claim for claim in claims[:at] if count_words(claim.text) <= MOST_BESIDE]
             return tuple(whole) if is_named(whole, question, workspace) else (*beside, *whole)
-        told = _join_rows(await workspace.take((*table.head, *rows)))
+        told = _join_rows(await workspace.take(kept))
         return (told, *(claim for claim in claims if claim not in touched))
     return tuple(claims)
 
