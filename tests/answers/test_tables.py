@@ -9,7 +9,7 @@ import pytest
 
 from octavo.answers.replies import Reply
 from octavo.answers.short import count_words
-from octavo.answers.tables import complete_table
+from octavo.answers.tables import complete_table, find_named_table
 from octavo.answers.workspace import Workspace
 from octavo.library import Library
 from octavo.settings import Settings
@@ -274,3 +274,11 @@ async def test_the_passage_of_several_sentences_is_added_once(
     taken = await workspace.take(seen)
     assert [(s.start, s.text) for s in taken] == [(s.start, s.text) for s in seen]
     assert len(added) == len(set(added)) > 1
+
+
+@pytest.mark.parametrize("name", ["whale oil", "noon"])
+async def test_what_only_the_prose_above_a_table_says_is_no_name_of_it(
+    workspace: Workspace, name: str
+) -> None:
+    assert await find_named_table(name, workspace) == ()
+    assert await find_named_table("lamps", workspace) != ()

@@ -55,6 +55,11 @@ class Table:
         return _stem(" ".join(s.text for s in (*filter(_is_title, self.above), *self.head)))
 
     @property
+    def called(self) -> frozenset[str]:
+        """The words of its captions, of the headings of its columns and of the heading of its section."""
+        return self.headings | _stem(" ".join(self.rows[0].chunk.heading_path[-1:]))
+
+    @property
     def whole(self) -> tuple[Sentence, ...]:
         """What is told of it: what leads in to it, or names it, and all of its rows."""
         return (*self.lead, *self.head, *self.rows)
@@ -104,12 +109,12 @@ async def find_named_table(name: str, workspace: Workspace) -> tuple[Claim, ...]
     """Find the table that a name means in the sections that were found, and tell it whole.
 
     What is said above it and its headings have all words of the name: its headings most of them, and all
-    together the fewest others.
+    together the fewest others. A name that only stands in the prose above a table is not its own.
     """
     wanted = frozenset(focus.stem for focus in parse_question(name).focus)
     sections = {(s.chunk.book_id, s.chunk.section_id): s for s in reversed(workspace)}
     tables = [table for s in sections.values() for table in await _read_tables(s, workspace)]
-    named = [table for table in tables if wanted and wanted <= table.named]
+    named = [table for table in tables if wanted <= table.named and wanted & table.called]
     if not named:
         return ()
     best = min(named, key=lambda table: (len(wanted - table.headings), len(table.named)))
