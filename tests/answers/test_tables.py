@@ -9,7 +9,7 @@ import pytest
 
 from octavo.answers.replies import Reply
 from octavo.answers.short import count_words
-from octavo.answers.tables import complete_table, find_named_table
+from octavo.answers.tables import complete_table, find_named_table, is_named
 from octavo.answers.workspace import Workspace
 from octavo.library import Library
 from octavo.settings import Settings
@@ -282,3 +282,20 @@ async def test_what_only_the_prose_above_a_table_says_is_no_name_of_it(
 ) -> None:
     assert await find_named_table(name, workspace) == ()
     assert await find_named_table("lamps", workspace) != ()
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("List the lamps", True),
+        ("Which lamps are on the north tower?", True),
+        ("Which lamps are not on the north tower?", False),
+        ("List the lamps without a tower", False),
+        ("Which lamps are on the north and the south tower?", False),
+    ],
+)
+async def test_a_table_is_what_is_asked_for_if_one_row_has_what_its_headings_lack_and_nothing_is_left_out(
+    workspace: Workspace, question: str, named: bool
+) -> None:
+    claims = await quote(workspace, "Lamps", "lamp | tower", "red", "blue")
+    assert is_named(claims, question, workspace) == named

@@ -29,7 +29,14 @@ MOST_ROWS = 3
 # A table without headings of its columns has so many rows at the least.
 LEAST_ROWS = 3
 # The order in "list the integer types" is no word of what is asked for.
-_ORDER = re.compile(r"^\s*(?:please )?(?:list|name|enumerate|give|show|tell)(?: me| us)?\b", re.IGNORECASE)
+_ORDER = re.compile(
+    r"^\s*(?:please )?(?:list|name|enumerate|give|show|tell)(?:(?: for)? (?:me|us))?\b", re.IGNORECASE
+)
+# A table that has all words of "which flags are not red?" does not answer it.
+_LEAVES_OUT = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|cannot|without|except|excluding|least|most)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +130,18 @@ async def find_named_table(name: str, workspace: Workspace) -> tuple[Claim, ...]
 
 
 def is_named(claims: Sequence[Claim], question: str, workspace: Workspace) -> bool:
-    """Whether claims quote rows of a table, and have all words of a question."""
+    """Whether claims quote rows of a table, and have all words of a question above one of them or in it.
+
+    A question that leaves something out or looks for an extreme means something else than the table.
+    """
     known = {sentence.id: sentence for sentence in workspace}
     quoted = [known[id_] for claim in claims for id_ in claim.sentences]
-    if not any(sentence.kind is ElementKind.ROW for sentence in quoted):
+    first = next((n for n, sentence in enumerate(quoted) if sentence.kind is ElementKind.ROW), None)
+    if first is None or _LEAVES_OUT.search(question):
         return False
     wanted = {focus.stem for focus in parse_question(_ORDER.sub("", question)).focus}
-    return bool(wanted) and wanted <= _stem(" ".join(sentence.text for sentence in quoted))
+    rest = wanted - _stem(" ".join(sentence.text for sentence in quoted[: first + 1]))
+    return bool(wanted) and any(rest <= _stem(sentence.text) for sentence in quoted[first:])
 
 
 async def _read_tables(sentence: Sentence, workspace: Workspace) -> list[Table]:
