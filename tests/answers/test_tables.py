@@ -299,3 +299,13 @@ async def test_a_table_is_what_is_asked_for_if_one_row_has_what_its_headings_lac
 ) -> None:
     claims = await quote(workspace, "Lamps", "lamp | tower", "red", "blue")
     assert is_named(claims, question, workspace) == named
+
+
+async def test_what_else_answers_comes_after_a_table_that_the_question_does_not_name(
+    workspace: Workspace,
+) -> None:
+    claims = await quote(workspace, "Lamps", "red", "midsummer")
+    told = await complete_table(claims, workspace, question="Which things are known of pay?")
+    assert told[-1] == claims[-1]
+    assert "blue | on the south tower" in "".join(claim.text for claim in told)
+    assert claims[-1] not in await complete_table(claims, workspace, question="List the lamps")

@@ -76,11 +76,11 @@ async def complete_lists(
             rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
             kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
             whole = [*kept, *join_neighbours(before), claim, *join_neighbours(after)]
-            return (*whole, *_limit_rest(whole, rest))
+            return (*whole, *limit_rest(whole, rest))
     return tuple(claims)
 
 
-def _limit_rest(whole: Sequence[Claim], rest: Sequence[Claim]) -> list[Claim]:
+def limit_rest(whole: Sequence[Claim], rest: Sequence[Claim]) -> list[Claim]:
     """Keep the claims after a list that fit with it."""
     left = MOST_BESIDE - sum(len(claim.text.split()) for claim in whole)
     kept = list[Claim]()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from octavo.answers.lists import GAP, MOST_BESIDE, MOST_WORDS, join_neighbours, may_want_several
+from octavo.answers.lists import GAP, MOST_BESIDE, MOST_WORDS, join_neighbours, limit_rest, may_want_several
 from octavo.answers.questions import parse_question
 from octavo.answers.runs import leads_in
 from octavo.answers.short import count_words
@@ -106,7 +106,10 @@ async def complete_table(
             whole = join_neighbours(await workspace.take(kept))
             at = claims.index(touched[0])
             beside = [claim for claim in claims[:at] if count_words(claim.text) <= MOST_BESIDE]
-            return tuple(whole) if is_named(whole, question, workspace) else (*beside, *whole)
+            if is_named(whole, question, workspace):
+                return tuple(whole)
+            rest = [claim for claim in claims[at:] if claim not in touched]
+            return (*beside, *whole, *limit_rest([*beside, *whole], rest))
         told = _join_rows(await workspace.take(kept))
         return (told, *(claim for claim in claims if claim not in touched))
     return tuple(claims)
