@@ -157,7 +157,7 @@ class OfflineAnswerer:
                 case IdentityRequest(name):
                     reply = await self._identify(question, name, given)
                 case TableRequest(name):
-                    reply, question = await _tell_table(name, given), request.question
+                    reply = await _tell_table(name, given)
                 case None:
                     reply = None
             if reply is not None:
