@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -28,6 +29,22 @@ The signals and what they mean:
 ## Lamps
 
 You can find a list of the oils for the lamps in Appendix C. Whale oil and rape oil burn in the lamps.
+
+## Horses
+
+You can find a list of the fodder of the horses in Appendix F.
+
+## Appendix F. Stores
+
+The quay has two gates:
+
+- the north gate
+- the south gate
+
+The fodder of the winter:
+
+- oats and barley
+- hay of the marsh
 """
 
 
@@ -57,6 +74,22 @@ async def test_a_sentence_that_points_nowhere_is_no_answer(library: Library) -> 
     assert "Appendix C" in answer.refusal.excerpts[0]
 
 
+async def test_the_list_is_told_that_has_a_word_of_the_question_above_it_and_is_no_surer_than_its_title(
+    library: Library,
+) -> None:
+    answer = await ask_truly(library, "Which fodder of the horses can I find in a list?")
+    assert "The fodder of the winter:" in answer.content
+    assert "hay of the marsh" in answer.content
+    assert "gate" not in answer.content
+    assert answer.confidence <= 0.6
+
+
+def test_a_long_sentence_of_many_lists_is_read_fast() -> None:
+    began = time.process_time()
+    assert not points_to_list("a list in the " * 10_000)
+    assert time.process_time() - began < 2
+
+
 @pytest.mark.parametrize(
     ("text", "points"),
     [
@@ -64,6 +97,9 @@ async def test_a_sentence_that_points_nowhere_is_no_answer(library: Library) -> 
         ("The exit codes are listed in section 4.2.", True),
         ("A table of all flags is in the Appendix B.", True),
         ("The list has three items.", False),
+        ("The salt was found in part A of the mine.", False),
+        ("The reasons of the war are given in chapter 3.", False),
+        ("The list is kept in part by the abbot.", False),
         ("The goods in chapter houses are listed by the abbot.", False),
         ("The list in Appendix A begins so:", False),
     ],

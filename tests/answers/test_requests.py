@@ -51,6 +51,10 @@ def test_a_question_about_a_whole_part_names_it(question: str, part: str) -> Non
         ("show me the table of contents", None),
         ("What is a table of hash values?", None),
         ("Show me the table", None),
+        ("list for me the mates", None),
+        ("Show me the list of who died", None),
+        ("Make me a list", None),
+        ("Give me a list for us of the dues", "dues"),
     ],
 )
 def test_an_order_to_show_a_table_or_a_list_names_what_it_has(question: str, name: str | None) -> None:

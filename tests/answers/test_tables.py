@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from octavo.answers.replies import Reply
+from octavo.answers.short import count_words
+from octavo.answers.tables import complete_table, find_named_table, is_named
+from octavo.answers.workspace import Workspace
 from octavo.library import Library
-from octavo.types import ElementKind
+from octavo.settings import Settings
+from octavo.testing import TinyEmbedder
+from octavo.types import ElementKind, Evidence
+from octavo.verification.claims import Claim, Sentence
 from tests.support.answerers import ask_truly, fill_library, open_copy
 
 HARBOUR = """# The Harbour
@@ -60,6 +67,74 @@ LONG = (
         for n in range(40)
     )
 )
+
+CHARTS = f"""# Charts
+
+## Shoals
+
+| shoal | {"what the pilots have written of it " * 40}|
+|---|---|
+| Heron | dry at low water |
+| Gannet | {"a long bank of sand and shell " * 50}|
+| Petrel | three fathoms |
+
+## Ports
+
+The office of the customs keeps the ports.
+
+| service | protocol | port |
+|---|---|---|
+{"".join(f"| service{n} | udp | {n} |{chr(10)}" for n in range(400))}| mail | tcp | 25 |
+
+## Lamps
+
+A lamp of the coast burns whale oil. The keeper trims the wick at noon.
+
+| lamp | tower |
+|---|---|
+| red | on the north tower |
+| blue | on the south tower |
+
+The keepers of the lamps are paid at midsummer.
+"""
+
+
+class Visitor:
+    """Does nothing but hand out the workspace that it is given."""
+
+    name = "visitor"
+
+    def __init__(self) -> None:
+        self.workspace: Workspace | None = None
+
+    async def reply(self, question: str, workspace: Workspace) -> Reply:
+        self.workspace = workspace
+        return Reply((), 0.0, 0.0)
+
+
+@pytest.fixture(scope="module")
+def charts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("charts")
+    (folder / "charts.md").write_text(CHARTS, encoding="utf-8")
+    return fill_library(folder / "library", folder / "charts.md", chunk_tokens=64)
+
+
+@pytest.fixture
+async def workspace(charts: Path) -> AsyncIterator[Workspace]:
+    visitor = Visitor()
+    settings = Settings(data=charts, chunk_tokens=64)
+    async with Library.open(settings=settings, embedder=TinyEmbedder(), answerer=visitor) as library:
+        await library.ask("Which lamps, shoals and ports are there?")
+        assert visitor.workspace is not None
+        yield visitor.workspace
+
+
+async def quote(workspace: Workspace, section: str, *words: str) -> list[Claim]:
+    """Quote the first sentence of a section that has some words, for each of them."""
+    (found,) = [s for s in (await workspace.list_sections_of("charts"))[0] if s.heading_path[-1] == section]
+    seen = await workspace.look_through(found)
+    taken = await workspace.take([next(s for s in seen if word in s.text) for word in words])
+    return [Claim(sentence.text, (sentence.id,)) for sentence in taken]
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +228,84 @@ async def test_the_rows_of_a_table_are_cited_each_at_its_place(library: Library)
     section = await library.section("the-harbour", answer.citations[0].chunk.section_id)
     rows = {(e.start, e.end) for e in section.markup if e.kind is ElementKind.ROW}
     assert rows <= {(citation.start, citation.end) for citation in answer.citations}
+
+
+@pytest.mark.parametrize("word", ["Heron", "Gannet", "Petrel"])
+async def test_however_long_the_headings_are_the_quoted_row_is_told_below_them(
+    workspace: Workspace, word: str
+) -> None:
+    claims = await quote(workspace, "Shoals", word)
+    told = await complete_table(claims, workspace, question="List the shoals of the pilots")
+    lines = [line for claim in told for line in claim.text.splitlines()]
+    assert lines[0].startswith("shoal | what")
+    assert [line for line in lines if line.startswith(("Heron", "Gannet", "Petrel"))] == lines[-1:]
+    assert lines[-1].startswith(word)
+
+
+async def test_where_no_row_is_quoted_and_none_fits_nothing_is_completed(workspace: Workspace) -> None:
+    claims = await quote(workspace, "Shoals", "shoal | what")
+    assert await complete_table(claims, workspace, question="List the shoals") == tuple(claims)
+
+
+async def test_rows_that_have_a_word_of_the_question_are_told_as_far_as_they_fit(
+    workspace: Workspace,
+) -> None:
+    claims = await quote(workspace, "Ports", "service7 ")
+    (told,) = await complete_table(claims, workspace, question="List the ports of udp")
+    lines = told.text.splitlines()
+    assert lines[:2] == ["service | protocol | port", "service0 | udp | 0"]
+    assert len(lines) == len(told.sentences)
+    assert 190 < count_words(told.text) <= 200
+
+
+async def test_the_passage_of_several_sentences_is_added_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (found,) = [s for s in (await workspace.list_sections_of("charts"))[0] if s.heading_path[-1] == "Ports"]
+    seen = await workspace.look_through(found)
+    added = list[str]()
+    add = workspace._add
+
+    async def count(items: Sequence[Evidence], *, beyond: bool = False) -> list[Sentence]:
+        added.extend(item.chunk.id for item in items)
+        return await add(items, beyond=beyond)
+
+    monkeypatch.setattr(workspace, "_add", count)
+    taken = await workspace.take(seen)
+    assert [(s.start, s.text) for s in taken] == [(s.start, s.text) for s in seen]
+    assert len(added) == len(set(added)) > 1
+
+
+@pytest.mark.parametrize("name", ["whale oil", "noon"])
+async def test_what_only_the_prose_above_a_table_says_is_no_name_of_it(
+    workspace: Workspace, name: str
+) -> None:
+    assert await find_named_table(name, workspace) == ()
+    assert await find_named_table("lamps", workspace) != ()
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("List the lamps", True),
+        ("Which lamps are on the north tower?", True),
+        ("Which lamps are not on the north tower?", False),
+        ("List the lamps without a tower", False),
+        ("Which lamps are on the north and the south tower?", False),
+    ],
+)
+async def test_a_table_is_what_is_asked_for_if_one_row_has_what_its_headings_lack_and_nothing_is_left_out(
+    workspace: Workspace, question: str, named: bool
+) -> None:
+    claims = await quote(workspace, "Lamps", "lamp | tower", "red", "blue")
+    assert is_named(claims, question, workspace) == named
+
+
+async def test_what_else_answers_comes_after_a_table_that_the_question_does_not_name(
+    workspace: Workspace,
+) -> None:
+    claims = await quote(workspace, "Lamps", "red", "midsummer")
+    told = await complete_table(claims, workspace, question="Which things are known of pay?")
+    assert told[-1] == claims[-1]
+    assert "blue | on the south tower" in "".join(claim.text for claim in told)
+    assert claims[-1] not in await complete_table(claims, workspace, question="List the lamps")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from octavo.answers.runs import REACH, find_asked_count, find_run, leads_in
 from octavo.answers.workspace import READ_MOST, Workspace
+from octavo.text.english import tokenize
 from octavo.types.markup import Element, ElementKind
 from octavo.verification.claims import Claim, Sentence
 
@@ -75,11 +76,11 @@ async def complete_lists(
             rest = [c for c in claims[number + 1 :] if not set(c.sentences) & _list_ids(before + after)]
             kept = [c for c in claims[:number] if not set(c.sentences) & _list_ids(before + after)]
             whole = [*kept, *join_neighbours(before), claim, *join_neighbours(after)]
-            return (*whole, *_limit_rest(whole, rest))
+            return (*whole, *limit_rest(whole, rest))
     return tuple(claims)
 
 
-def _limit_rest(whole: Sequence[Claim], rest: Sequence[Claim]) -> list[Claim]:
+def limit_rest(whole: Sequence[Claim], rest: Sequence[Claim]) -> list[Claim]:
     """Keep the claims after a list that fit with it."""
     left = MOST_BESIDE - sum(len(claim.text.split()) for claim in whole)
     kept = list[Claim]()
@@ -130,14 +131,22 @@ async def read_list(sentence: Sentence, workspace: Workspace) -> tuple[list[Sent
     return [sentence if s.start == sentence.start else s for s in taken] or [sentence], left_out
 
 
-async def read_first_list(section: Section, workspace: Workspace) -> list[Sentence]:
-    """Read the first list of a section with its lead-in, each item by its first sentence."""
+async def read_first_list(section: Section, workspace: Workspace, *, about: Set[str]) -> list[Sentence]:
+    """Read the first list of a section that is `about` one of some stems, each item by its first sentence.
+
+    Its lead-in has the word, or the heading of the section.
+    """
     seen = sorted(await workspace.look_through(section), key=lambda sentence: sentence.start)
     markup = await workspace.read_markup(seen[0]) if seen else ()
-    items = next((items for items in _find_lists(markup) if len(items) > 1), [])
-    wanted = _select_items(seen, items) if items else []
-    _, after = _limit(wanted[:1], wanted[1:]) if wanted else ([], [])
-    return await workspace.take([*wanted[:1], *after]) if after else []
+    heading = " ".join(section.heading_path[-1:])
+    for items in _find_lists(markup):
+        lead = _find_lead(seen, items)
+        said = f"{heading} {lead.text if lead else ''}"
+        if len(items) > 1 and about & {token.stem for token in tokenize(said)}:
+            wanted = _select_items(seen, items)
+            _, after = _limit(wanted[:1], wanted[1:]) if wanted else ([], [])
+            return await workspace.take([*wanted[:1], *after]) if after else []
+    return []
 
 
 def _limit_passages(sentences: Sequence[Sentence]) -> list[Sentence]:

@@ -79,8 +79,13 @@ MOST_EMBEDDED = 4
 # The readers were trained with questions, not with orders such as "tell me about Ahab".
 _ASKS_WHAT = re.compile(r"\W*(?:who|what)", re.IGNORECASE)
 _ASKS_WHO = re.compile(r"\W*who\b", re.IGNORECASE)
-# How sure it is that what a section says first is what its title is, and that a table has what it is called.
+# How sure it is that what a section says first is what its title is.
 HEADED = 0.6
+# How sure it is that an entry says what it is of, and that a table has what it is called.
+ENTRY = 0.6
+TABLE = 0.6
+# The most that an answer is sure of a list which another sentence points to: no reader has read it.
+POINTED = 0.6
 # A name that is less sure than this is looked for once more.
 UNSURE = 0.5
 _NAME = re.compile(r"\b(?:names?|called)\b", re.IGNORECASE)
@@ -152,7 +157,7 @@ class OfflineAnswerer:
                 case IdentityRequest(name):
                     reply = await self._identify(question, name, given)
                 case TableRequest(name):
-                    reply, question = await _tell_table(name, given), request.question
+                    reply = await _tell_table(name, given)
                 case None:
                     reply = None
             if reply is not None:
@@ -257,7 +262,8 @@ class OfflineAnswerer:
         if entry or (headed and reply.confidence < UNSURE):
             claims = tuple(Claim(sentence.text, (sentence.id,)) for sentence in entry or headed)
             alike = reply.claims and {*reply.claims[0].sentences} & {*claims[0].sentences}
-            confidence = max(HEADED, reply.confidence) if alike else HEADED
+            least = ENTRY if entry else HEADED
+            confidence = max(least, reply.confidence) if alike else least
             return replace(reply, claims=claims, answerable=1.0, confidence=confidence, short=None)
         if not reply.claims:
             return reply
@@ -433,14 +439,14 @@ async def _complete(question: str, reply: Reply, workspace: Workspace) -> Reply:
     told = await complete_table(reply.claims, workspace, question=question, short=reply.short)
     if told != reply.claims:
         is_table = several and is_named(told, question, workspace)
-        sure = max(HEADED, reply.confidence) if is_table else reply.confidence
+        sure = max(TABLE, reply.confidence) if is_table else reply.confidence
         return replace(reply, claims=told, confidence=sure, short=None if several else reply.short)
     if not reply.claims or (reply.short and not may_want_several(question)):
         return reply
     if several:
-        followed = await follow_pointers(reply.claims, workspace)
+        followed = await follow_pointers(reply.claims, workspace, question=question)
         if followed != reply.claims:
-            return replace(reply, claims=followed, short=None)
+            return replace(reply, claims=followed, confidence=min(POINTED, reply.confidence), short=None)
     whole = await complete_lists(reply.claims, workspace, question=question)
     short = None if several or whole != reply.claims else reply.short
     claims = whole if short else await add_announced(whole, workspace, most=MOST_JOINED)
@@ -450,7 +456,7 @@ async def _complete(question: str, reply: Reply, workspace: Workspace) -> Reply:
 async def _tell_table(name: str, workspace: Workspace) -> Reply | None:
     """Tell a table that is called by a name."""
     claims = await find_named_table(name, workspace)
-    return Reply(claims, answerable=1.0, confidence=HEADED) if claims else None
+    return Reply(claims, answerable=1.0, confidence=TABLE) if claims else None
 
 
 async def _add_context(question: str, reply: Reply, workspace: Workspace, *, several: bool = False) -> Reply:

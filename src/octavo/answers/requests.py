@@ -63,11 +63,6 @@ class TableRequest:
 
     name: str
 
-    @property
-    def question(self) -> str:
-        """The same as a question, as the readers have learnt them."""
-        return f"What are the {self.name}?"
-
 
 _REPLY_IN = r"(?:please )?(?:answer|reply|respond)(?: (?:me|it|this|the question))? in (?P<language>[a-z]+)"
 _REPLY_FIRST = re.compile(rf"{_REPLY_IN}(?: please)? ?[:,.;–—-] ?(?P<asked>.+)", re.IGNORECASE)
@@ -139,7 +134,9 @@ _PARTS = tuple(
 _TABLE = re.compile(
     r"(?:(?:show|give|get|print|display|find|tell|list)(?: me| us)? (?:the |an? )?"
     r"|what(?: is|['’]s) the |the )?(?:whole |full |complete |entire )?(?:table|list)"
-    r" (?:of|for|with|about|on|showing|listing) (?:all )?(?:the )?(?P<name>(?!contents\b)[^,;:?!]{3,80})",
+    r"(?: for (?:me|us))? (?:of|for|with|about|on|showing|listing) (?:all )?(?:the )?(?P<name>(?!contents\b"
+    r"|(?:me|us|you|him|her|it|them|i|we|he|she|they|this|that|these|those)\b"
+    r"|(?:who|whom|whose|what|which|when|where|why|how)\b)[^,;:?!]{3,80})",
     re.IGNORECASE,
 )
 _EDGES = MappingProxyType({"ends": "the end of ", "begins": "the beginning of "})

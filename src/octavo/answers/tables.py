@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from octavo.answers.lists import GAP, MOST_BESIDE, MOST_WORDS, join_neighbours, may_want_several
+from octavo.answers.lists import GAP, MOST_BESIDE, MOST_WORDS, join_neighbours, limit_rest, may_want_several
 from octavo.answers.questions import parse_question
 from octavo.answers.runs import leads_in
 from octavo.answers.short import count_words
@@ -29,7 +29,14 @@ MOST_ROWS = 3
 # A table without headings of its columns has so many rows at the least.
 LEAST_ROWS = 3
 # The order in "list the integer types" is no word of what is asked for.
-_ORDER = re.compile(r"^\s*(?:please )?(?:list|name|enumerate|give|show|tell)(?: me| us)?\b", re.IGNORECASE)
+_ORDER = re.compile(
+    r"^\s*(?:please )?(?:list|name|enumerate|give|show|tell)(?:(?: for)? (?:me|us))?\b", re.IGNORECASE
+)
+# A table that has all words of "which flags are not red?" does not answer it.
+_LEAVES_OUT = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|cannot|without|except|excluding|least|most)\b|n['’]t\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +62,19 @@ class Table:
         return _stem(" ".join(s.text for s in (*filter(_is_title, self.above), *self.head)))
 
     @property
+    def called(self) -> frozenset[str]:
+        """The words of its captions, of the headings of its columns and of the heading of its section."""
+        return self.headings | _stem(" ".join(self.rows[0].chunk.heading_path[-1:]))
+
+    @property
     def whole(self) -> tuple[Sentence, ...]:
         """What is told of it: what leads in to it, or names it, and all of its rows."""
-        lead = (s for s in self.above if _is_title(s) or (s is self.above[-1] and leads_in(s.text)))
-        return (*lead, *self.head, *self.rows)
+        return (*self.lead, *self.head, *self.rows)
+
+    @property
+    def lead(self) -> tuple[Sentence, ...]:
+        """What leads in to it, or names it."""
+        return tuple(s for s in self.above if _is_title(s) or (s is self.above[-1] and leads_in(s.text)))
 
 
 async def complete_table(
@@ -83,12 +99,18 @@ async def complete_table(
         rows = _choose_rows(table, quoted, question=question, short=short)
         if not touched or not rows or not (table.head or rows == table.rows):
             continue
+        kept = _limit(table, rows, quoted)
+        if not kept or kept[-1].start not in {row.start for row in table.rows}:
+            continue
         if rows == table.rows:
-            whole = join_neighbours(await workspace.take(_limit(table.whole)))
+            whole = join_neighbours(await workspace.take(kept))
             at = claims.index(touched[0])
             beside = [claim for claim in claims[:at] if count_words(claim.text) <= MOST_BESIDE]
-            return tuple(whole) if is_named(whole, question, workspace) else (*beside, *whole)
-        told = _join_rows(await workspace.take((*table.head, *rows)))
+            if is_named(whole, question, workspace):
+                return tuple(whole)
+            rest = [claim for claim in claims[at:] if claim not in touched]
+            return (*beside, *whole, *limit_rest([*beside, *whole], rest))
+        told = _join_rows(await workspace.take(kept))
         return (told, *(claim for claim in claims if claim not in touched))
     return tuple(claims)
 
@@ -97,26 +119,32 @@ async def find_named_table(name: str, workspace: Workspace) -> tuple[Claim, ...]
     """Find the table that a name means in the sections that were found, and tell it whole.
 
     What is said above it and its headings have all words of the name: its headings most of them, and all
-    together the fewest others.
+    together the fewest others. A name that only stands in the prose above a table is not its own.
     """
     wanted = frozenset(focus.stem for focus in parse_question(name).focus)
     sections = {(s.chunk.book_id, s.chunk.section_id): s for s in reversed(workspace)}
     tables = [table for s in sections.values() for table in await _read_tables(s, workspace)]
-    named = [table for table in tables if wanted and wanted <= table.named]
+    named = [table for table in tables if wanted <= table.named and wanted & table.called]
     if not named:
         return ()
     best = min(named, key=lambda table: (len(wanted - table.headings), len(table.named)))
-    return tuple(join_neighbours(await workspace.take(_limit(best.whole))))
+    kept = _limit(best, best.rows, best.rows[:1])
+    return tuple(join_neighbours(await workspace.take(kept)))
 
 
 def is_named(claims: Sequence[Claim], question: str, workspace: Workspace) -> bool:
-    """Whether claims quote rows of a table, and have all words of a question."""
+    """Whether claims quote rows of a table, and have all words of a question above one of them or in it.
+
+    A question that leaves something out or looks for an extreme means something else than the table.
+    """
     known = {sentence.id: sentence for sentence in workspace}
     quoted = [known[id_] for claim in claims for id_ in claim.sentences]
-    if not any(sentence.kind is ElementKind.ROW for sentence in quoted):
+    first = next((n for n, sentence in enumerate(quoted) if sentence.kind is ElementKind.ROW), None)
+    if first is None or _LEAVES_OUT.search(question):
         return False
     wanted = {focus.stem for focus in parse_question(_ORDER.sub("", question)).focus}
-    return bool(wanted) and wanted <= _stem(" ".join(sentence.text for sentence in quoted))
+    rest = wanted - _stem(" ".join(sentence.text for sentence in quoted[: first + 1]))
+    return bool(wanted) and any(rest <= _stem(sentence.text) for sentence in quoted[first:])
 
 
 async def _read_tables(sentence: Sentence, workspace: Workspace) -> list[Table]:
@@ -199,16 +227,27 @@ def _is_title(sentence: Sentence) -> bool:
     return not sentence.text.rstrip().endswith((".", "!", "?", ":", "。"))
 
 
-def _limit(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Keep the first sentences within the limit of words."""
-    left = MOST_WORDS
-    kept: list[Sentence] = []
-    for sentence in sentences:
-        left -= count_words(sentence.text)
-        if left < 0:
-            break
-        kept.append(sentence)
-    return kept
+def _limit(table: Table, rows: Sequence[Sentence], quoted: Sequence[Sentence]) -> list[Sentence]:
+    """Keep the first rows of a table within the limit of words, below its headings.
+
+    The headings and the quoted rows are kept however long they are, and what leads in to it where it fits.
+    """
+    quoted_places = {sentence.start for sentence in quoted}
+    kept = [*table.head, *(row for row in rows if row.start in quoted_places)]
+    left = MOST_WORDS - sum(count_words(sentence.text) for sentence in kept)
+    for sentence in table.lead if len(rows) == len(table.rows) else ():
+        words = count_words(sentence.text)
+        if words <= left:
+            kept.append(sentence)
+            left -= words
+    for row in rows:
+        if row.start not in quoted_places:
+            left -= count_words(row.text)
+            if left < 0:
+                break
+            kept.append(row)
+    places = {sentence.start for sentence in kept}
+    return [sentence for sentence in table.whole if sentence.start in places]
 
 
 def _is_same(one: Sentence, other: Sentence) -> bool:

@@ -288,11 +288,15 @@ class Workspace(Sequence[Sentence]):
 
     async def take(self, seen: Sequence[Sentence], *, relevance: float = 1.0) -> list[Sentence]:
         """Add the passages of sentences that were looked through, and return these sentences."""
-        taken: list[Sentence] = []
+        added: dict[tuple[str, int, int], dict[int, Sentence]] = {}
         for sentence in seen:
-            added = await self._add(self._hold([sentence.chunk], relevance=relevance))
-            taken += [own for own in added if own.start == sentence.start][:1]
-        return taken
+            chunk = sentence.chunk
+            place = chunk.id, chunk.start, chunk.end
+            if place not in added:
+                own = await self._add(self._hold([chunk], relevance=relevance))
+                added[place] = {one.start: one for one in reversed(own)}
+        taken = (added[s.chunk.id, s.chunk.start, s.chunk.end].get(s.start) for s in seen)
+        return [sentence for sentence in taken if sentence is not None]
 
     async def read_around(self, first: Sentence, last: Sentence, *, reach: int) -> list[Sentence]:
         """Read a section from `reach` characters before one sentence to as many after another, in order."""
