@@ -170,6 +170,21 @@ async def test_a_change_of_how_a_book_is_drawn_is_noticed_and_mended_by_adding_i
     assert (await examine(data))["records"]
 
 
+async def test_rebuilding_leaves_a_book_alone_of_which_only_the_looks_were_changed(
+    drawn: Path, tmp_path: Path
+) -> None:
+    data = copy_library(drawn / "library", tmp_path / "library")
+    change(data, "UPDATE edition_images SET hash = 'another'")
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        found = {each.what: each for each in await library.examine(treatment="rebuild")}
+    assert found["rebuild"].said == "0 books are in the records again"
+    assert "Add the same file again" in found["records"].hint
+    assert "--rebuild" not in found["records"].hint
+    with closing(sqlite3.connect(data / "records.sqlite")) as database:
+        kept = "SELECT count(*) FROM markup WHERE book_id = 'the-sea-chart'"
+        assert database.execute(kept).fetchone()[0] > 0
+
+
 async def test_books_of_an_earlier_version_keep_their_other_digests_when_they_get_that_of_their_looks(
     data: Path,
 ) -> None:

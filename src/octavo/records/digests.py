@@ -59,12 +59,16 @@ class EditionDigests:
 
 @dataclass(frozen=True, slots=True)
 class ChangedEdition:
-    """An edition that is not what was published. `ready` tells whether readers see it."""
+    """An edition that is not what was published. `ready` tells whether readers see it.
+
+    `looks_only` tells that only its links, pictures or printed pages differ, which the store does not have.
+    """
 
     book_id: str
     edition: int
     ready: bool
     what: str
+    looks_only: bool = False
 
     def __str__(self) -> str:
         which = "" if self.ready else f" in its earlier edition {self.edition}"
@@ -164,7 +168,7 @@ async def _compare(connection: AsyncConnection, row: Any) -> list[ChangedEdition
         changed.append(ChangedEdition(row.book_id, row.edition, ready, "the passages"))
     if ready and row.looks_digest not in (None, made.looks):
         what = "the links, the pictures or the printed pages"
-        changed.append(ChangedEdition(row.book_id, row.edition, ready, what))
+        changed.append(ChangedEdition(row.book_id, row.edition, ready, what, looks_only=not changed))
     return changed
 
 
