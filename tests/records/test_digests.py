@@ -75,6 +75,8 @@ async def test_what_nobody_changed_is_sound(data: Path) -> None:
         "DELETE FROM editions WHERE book_id = 'log'",
         "UPDATE editions SET state = 'superseded' WHERE book_id = 'log'",
         "UPDATE books SET authors = '{' WHERE id = 'log'",
+        "UPDATE books SET added_at = 'soon' WHERE id = 'log'",
+        "UPDATE books SET updated_at = 9000000000000000000 WHERE id = 'log'",
     ],
 )
 async def test_a_change_of_anything_that_a_reader_sees_is_noticed(data: Path, statement: str) -> None:
@@ -154,6 +156,9 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "UPDATE edition_images SET hash = 'another'",
         "UPDATE edition_files SET hash = 'another'",
         "UPDATE images SET data = x'00'",
+        "UPDATE files SET data = x'00'",
+        "DELETE FROM files",
+        "INSERT INTO files SELECT hash, part + 1, x'00' FROM files",
     ],
 )
 async def test_a_change_of_how_a_book_is_drawn_is_noticed_and_mended_by_adding_it_again(

@@ -26,6 +26,7 @@ from octavo.records.tables import (
     edition_files,
     edition_images,
     editions,
+    files,
     images,
     markup,
     sections,
@@ -182,9 +183,9 @@ async def _find_entry(
 
 
 async def _digest_looks(connection: AsyncConnection, book_id: str, edition: int) -> str:
-    """Compute a digest of the markup, the pictures and the name of the file of an edition.
+    """Compute a digest of the markup, the pictures and the file of an edition.
 
-    A picture is read, because its name is the hash of what it must be.
+    A picture and the file are read, because their names are the hashes of what they must be.
     """
     digest = blake2b((await _digest_rows(connection, markup, book_id, edition)).encode(), digest_size=16)
     shown = _match(edition_images, book_id, edition)
@@ -192,7 +193,19 @@ async def _digest_looks(connection: AsyncConnection, book_id: str, edition: int)
         data = await connection.scalar(select(images.c.data).where(images.c.hash == name))
         digest.update((await run_blocking(sha256, data or b"")).digest())
     file = select(edition_files.c.hash).where(*_match(edition_files, book_id, edition))
-    digest.update((await connection.scalar(file) or "").encode())
+    if name := await connection.scalar(file):
+        digest.update(name.encode())
+        digest.update((await hash_parts(connection, name)).encode())
+    return digest.hexdigest()
+
+
+async def hash_parts(connection: AsyncConnection, name: str) -> str:
+    """Compute the SHA-256 of the parts of a file, one part at a time. It is `name` when nothing was changed."""
+    digest = sha256()
+    here = files.c.hash == name
+    for part in (await connection.scalars(select(files.c.part).where(here).order_by(files.c.part))).all():
+        data = await connection.scalar(select(files.c.data).where(here, files.c.part == part))
+        await run_blocking(digest.update, data or b"")
     return digest.hexdigest()
 
 
