@@ -234,6 +234,25 @@ async def test_books_of_an_earlier_version_get_their_digests_by_a_repair(data: P
     assert not (await examine(data))["records"]
 
 
+async def test_a_book_that_is_published_while_it_is_compared_is_not_called_changed(
+    data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compute = digests.compute_digests
+    text = tmp_path / "tides.md"
+    text.write_text(text.read_text() + "\n\n# More\n\nYet another ending that is long enough.\n")
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+
+        async def publish_first(connection, book_id, edition, *, catalogue):  # type: ignore[no-untyped-def]
+            if book_id == "tides" and edition == 2 and digests.compute_digests is publish_first:
+                monkeypatch.setattr(digests, "compute_digests", compute)
+                await library.add(text, book_id="tides")
+            return await compute(connection, book_id, edition, catalogue=catalogue)
+
+        monkeypatch.setattr(digests, "compute_digests", publish_first)
+        assert await library._records.find_changed_editions() == []
+        assert digests.compute_digests is compute
+
+
 def test_postgresql_is_asked_for_the_order_of_bytes() -> None:
     key = digests.build_sort_key(chunks, "postgresql")
     query = str(

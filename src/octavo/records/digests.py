@@ -34,6 +34,7 @@ from octavo.records.tables import (
 from octavo.validation import BookState
 
 BATCH = 500
+ATTEMPTS = 3
 _CATALOGUE: tuple[str, ...] = (
     *("title", "authors", "language", "format", "source_file", "base_url", "content_hash", "words_hash"),
     *("index_fingerprint", "section_count", "chunk_count", "page_count"),
@@ -115,20 +116,36 @@ async def save_missing_digests(connection: AsyncConnection) -> int:
     return len(lacking)
 
 
-async def find_changed(connection: AsyncConnection) -> list[ChangedEdition]:
-    """Compare every published edition with its digests. An edition without digests is not compared.
+async def list_published(connection: AsyncConnection) -> list[tuple[str, int]]:
+    """List the editions that can be compared, and those that are gone while their book is not."""
+    found = await _list_orphans(connection)
+    published = select(editions.c.book_id, editions.c.edition).where(
+        editions.c.state != str(BookState.PENDING), editions.c.sections_digest.is_not(None)
+    )
+    for row in await connection.execute(published.order_by(editions.c.edition)):
+        if (row.book_id, row.edition) not in found:
+            found.append((row.book_id, row.edition))
+    return found
+
+
+async def compare_edition(connection: AsyncConnection, book_id: str, edition: int) -> list[ChangedEdition]:
+    """Compare an edition with its digests. One that is published or replaced meanwhile is compared again.
 
     A book whose edition is gone has no digests any more, so it is listed as well.
     """
-    found = [
-        ChangedEdition(id_, edition, True, _EVERYTHING) for id_, edition in await _list_orphans(connection)
-    ]
-    published = select(*_COMPARED).where(
-        editions.c.state != str(BookState.PENDING), editions.c.sections_digest.is_not(None)
-    )
-    for row in (await connection.execute(published.order_by(editions.c.edition))).all():
-        found += await _compare(connection, row)
-    return found
+    here = (editions.c.book_id == book_id, editions.c.edition == edition)
+    query = select(*_COMPARED).where(*here)
+    if (book_id, edition) in await _list_orphans(connection):
+        return [ChangedEdition(book_id, edition, True, _EVERYTHING)]
+    row = (await connection.execute(query)).one_or_none()
+    for _ in range(ATTEMPTS):
+        if row is None or row.state == str(BookState.PENDING) or row.sections_digest is None:
+            return []
+        found = await _compare(connection, row)
+        before, row = row, (await connection.execute(query)).one_or_none()
+        if not found or row == before:
+            return found
+    return []
 
 
 async def _list_orphans(connection: AsyncConnection) -> list[tuple[str, int]]:
@@ -200,7 +217,7 @@ async def _digest_looks(connection: AsyncConnection, book_id: str, edition: int)
 
 
 async def hash_parts(connection: AsyncConnection, name: str) -> str:
-    """Compute the SHA-256 of the parts of a file, one part at a time. It is `name` when nothing was changed."""
+    """Compute the SHA-256 of the parts of a file, one by one. It is `name` when nothing was changed."""
     digest = sha256()
     here = files.c.hash == name
     for part in (await connection.scalars(select(files.c.part).where(here).order_by(files.c.part))).all():
