@@ -194,6 +194,7 @@ async def test_books_of_an_earlier_version_keep_their_other_digests_when_they_ge
     data: Path,
 ) -> None:
     change(data, "UPDATE editions SET looks_digest = NULL")
+    change(data, "DELETE FROM meta WHERE key = 'sealed after edition'")
     assert not (await examine(data))["records"]
     change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
     assert not (await examine(data, "repair"))["records"]
@@ -228,6 +229,7 @@ async def test_one_damaged_answer_does_not_keep_the_others_from_being_checked(
 
 async def test_books_of_an_earlier_version_get_their_digests_by_a_repair(data: Path) -> None:
     change(data, "UPDATE editions SET sections_digest = NULL, chunks_digest = NULL, looks_digest = NULL")
+    change(data, "DELETE FROM meta WHERE key = 'sealed after edition'")
     assert not (await examine(data))["records"]
     assert all((await examine(data, "repair")).values())
     change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
@@ -251,6 +253,16 @@ async def test_a_book_that_is_published_while_it_is_compared_is_not_called_chang
         monkeypatch.setattr(digests, "compute_digests", publish_first)
         assert await library._records.find_changed_editions() == []
         assert digests.compute_digests is compute
+
+
+@pytest.mark.parametrize("gone", ["sections_digest = NULL, looks_digest = NULL", "looks_digest = NULL"])
+async def test_digests_that_were_deleted_count_as_changed_and_no_repair_replaces_them(
+    data: Path, gone: str
+) -> None:
+    change(data, f"UPDATE editions SET {gone}")
+    change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
+    assert any("not what was published" in note for note in await verify(data))
+    assert not (await examine(data, "repair"))["records"]
 
 
 def test_postgresql_is_asked_for_the_order_of_bytes() -> None:

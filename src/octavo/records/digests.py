@@ -16,7 +16,20 @@ from datetime import datetime
 from hashlib import blake2b, sha256
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Row, Select, Table, collate, exists, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Row,
+    Select,
+    Table,
+    collate,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.concurrency import run_blocking
@@ -29,12 +42,15 @@ from octavo.records.tables import (
     files,
     images,
     markup,
+    meta,
     sections,
 )
 from octavo.validation import BookState
 
 BATCH = 500
 ATTEMPTS = 3
+SEALED = "sealed after edition"
+"""Is noted when no edition that readers see lacks a digest. Of those with a higher number none ever does."""
 _CATALOGUE: tuple[str, ...] = (
     *("title", "authors", "language", "format", "source_file", "base_url", "content_hash", "words_hash"),
     *("index_fingerprint", "section_count", "chunk_count", "page_count"),
@@ -98,6 +114,7 @@ async def save_digests(connection: AsyncConnection, book_id: str, edition: int) 
     made = await compute_digests(connection, book_id, edition, catalogue=row)
     values = {"sections_digest": made.sections, "chunks_digest": made.chunks, "looks_digest": made.looks}
     await connection.execute(update(editions).where(*here).values(values))
+    await _note_sealed(connection)
 
 
 async def save_looks_digest(connection: AsyncConnection, book_id: str, edition: int) -> None:
@@ -109,18 +126,40 @@ async def save_looks_digest(connection: AsyncConnection, book_id: str, edition: 
 
 async def save_missing_digests(connection: AsyncConnection) -> int:
     """Give the ready editions the digests that an earlier version did not; return how many lacked any."""
+    # A digest that is missing after all were there was deleted: nobody knows what it was of.
+    if await _find_sealed(connection) is not None:
+        return 0
     lacking = await list_undigested(connection)
     for book_id, edition, has_others in lacking:
         save = save_looks_digest if has_others else save_digests
         await save(connection, book_id, edition)
+    await _note_sealed(connection)
     return len(lacking)
+
+
+async def _find_sealed(connection: AsyncConnection) -> int | None:
+    """Find the highest edition that may lack digests; None if any may."""
+    noted = await connection.scalar(select(meta.c.value).where(meta.c.key == SEALED))
+    return None if noted is None else int(noted)
+
+
+async def _note_sealed(connection: AsyncConnection) -> None:
+    if await _find_sealed(connection) is None and not await list_undigested(connection):
+        lacking = select(func.max(editions.c.edition)).where(
+            editions.c.state == str(BookState.SUPERSEDED), editions.c.sections_digest.is_(None)
+        )
+        last = await connection.scalar(lacking) or 0
+        await connection.execute(insert(meta), {"key": SEALED, "value": str(last)})
 
 
 async def list_published(connection: AsyncConnection) -> list[tuple[str, int]]:
     """List the editions that can be compared, and those that are gone while their book is not."""
     found = await _list_orphans(connection)
+    has_digest: ColumnElement[bool] = editions.c.sections_digest.is_not(None)
+    if (last := await _find_sealed(connection)) is not None:
+        has_digest = or_(has_digest, editions.c.edition > last, editions.c.state == str(BookState.READY))
     published = select(editions.c.book_id, editions.c.edition).where(
-        editions.c.state != str(BookState.PENDING), editions.c.sections_digest.is_not(None)
+        editions.c.state != str(BookState.PENDING), has_digest
     )
     for row in await connection.execute(published.order_by(editions.c.edition)):
         if (row.book_id, row.edition) not in found:
@@ -139,9 +178,12 @@ async def compare_edition(connection: AsyncConnection, book_id: str, edition: in
         return [ChangedEdition(book_id, edition, True, _EVERYTHING)]
     row = (await connection.execute(query)).one_or_none()
     for _ in range(ATTEMPTS):
-        if row is None or row.state == str(BookState.PENDING) or row.sections_digest is None:
+        if row is None or row.state == str(BookState.PENDING):
             return []
-        found = await _compare(connection, row)
+        last = await _find_sealed(connection)
+        if row.sections_digest is None and last is None:
+            return []
+        found = await _compare(connection, row, sealed=last is not None)
         before, row = row, (await connection.execute(query)).one_or_none()
         if not found or row == before:
             return found
@@ -167,7 +209,7 @@ async def list_undigested(connection: AsyncConnection) -> list[tuple[str, int, b
     return [(book_id, edition, bool(has_others)) for book_id, edition, has_others in found]
 
 
-async def _compare(connection: AsyncConnection, row: Any) -> list[ChangedEdition]:
+async def _compare(connection: AsyncConnection, row: Any, *, sealed: bool) -> list[ChangedEdition]:
     ready = row.state == str(BookState.READY)
     try:
         catalogue = await _find_entry(connection, row.book_id, row.edition, ready=ready)
@@ -184,7 +226,7 @@ async def _compare(connection: AsyncConnection, row: Any) -> list[ChangedEdition
         )
     if ready and made.chunks != row.chunks_digest:
         changed.append(ChangedEdition(row.book_id, row.edition, ready, "the passages"))
-    if ready and row.looks_digest not in (None, made.looks):
+    if ready and row.looks_digest != made.looks and (sealed or row.looks_digest is not None):
         what = "the links, the pictures or the printed pages"
         changed.append(ChangedEdition(row.book_id, row.edition, ready, what, looks_only=not changed))
     return changed
