@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from octavo.errors import InvalidTransition, NotFound, RecordsError
-from octavo.records.answer_rows import checksum_answer
+from octavo.records.answer_rows import SEALED_COLUMNS, StoredAnswer, checksum_answer
 from octavo.records.catalogue import Records
 from octavo.records.conversations import Conversations
 from octavo.records.database import Database
@@ -22,6 +22,8 @@ from octavo.types import Question, Scope, ScopeType, Trace
 from octavo.validation import AnswerState, Delivery, QuestionStatus
 from tests.support.builders import NOON, make_answer, make_question, make_refusal
 from tests.support.places import RecordsPlace, SqliteFile
+
+FROZEN = "3:bc813f5b4b431d3c78e3c4fb3c376501d19c758ba331937981a12e64dc30f0a6"
 
 
 @pytest.fixture
@@ -236,6 +238,28 @@ async def test_the_last_turns_are_remembered_and_refusals_say_nothing(conversati
 async def test_what_is_not_there_is_said_to_be_not_there(conversations: Conversations, call: str) -> None:
     with pytest.raises(NotFound, match="'nothing'"):
         await getattr(conversations, call)("nothing")
+
+
+def test_the_checksum_of_a_stored_answer_stays_what_it_was() -> None:
+    """A row and its checksum as they were once stored. A change of either breaks those of every library."""
+    row = {
+        "id": "a-q1",
+        "question_id": "q1",
+        "state": "published",
+        "content": "Ahab [1].",
+        "confidence": 0.75,
+        "processing_time_ms": 12,
+        "timestamp": 1_700_000_000_000_000,
+        "citations": [],
+        "evidence": [],
+        "refusal": None,
+        "trace": [["started", "2026-01-01T00:00:00"]],
+        "receipt": {"threshold": 0.5, "seal": FROZEN},
+    }
+    asked = {"content": "Who?", "interpreted": None, "selected_text": None, "book_id": None, "timestamp": 1}
+    assert tuple(row) == SEALED_COLUMNS
+    stored = StoredAnswer("a-q1", "Ahab [1].", (), {}, {"threshold": 0.5, "seal": FROZEN}, None, row, asked)
+    assert checksum_answer(stored) == FROZEN
 
 
 async def test_a_damaged_answer_is_not_read_but_can_be_checked(

@@ -75,6 +75,8 @@ async def test_what_nobody_changed_is_sound(data: Path) -> None:
         "DELETE FROM editions WHERE book_id = 'log'",
         "UPDATE editions SET state = 'superseded' WHERE book_id = 'log'",
         "UPDATE books SET authors = '{' WHERE id = 'log'",
+        "UPDATE books SET added_at = 'soon' WHERE id = 'log'",
+        "UPDATE books SET updated_at = 9000000000000000000 WHERE id = 'log'",
     ],
 )
 async def test_a_change_of_anything_that_a_reader_sees_is_noticed(data: Path, statement: str) -> None:
@@ -154,6 +156,9 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "UPDATE edition_images SET hash = 'another'",
         "UPDATE edition_files SET hash = 'another'",
         "UPDATE images SET data = x'00'",
+        "UPDATE files SET data = x'00'",
+        "DELETE FROM files",
+        "INSERT INTO files SELECT hash, part + 1, x'00' FROM files",
     ],
 )
 async def test_a_change_of_how_a_book_is_drawn_is_noticed_and_mended_by_adding_it_again(
@@ -170,10 +175,26 @@ async def test_a_change_of_how_a_book_is_drawn_is_noticed_and_mended_by_adding_i
     assert (await examine(data))["records"]
 
 
+async def test_rebuilding_leaves_a_book_alone_of_which_only_the_looks_were_changed(
+    drawn: Path, tmp_path: Path
+) -> None:
+    data = copy_library(drawn / "library", tmp_path / "library")
+    change(data, "UPDATE edition_images SET hash = 'another'")
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+        found = {each.what: each for each in await library.examine(treatment="rebuild")}
+    assert found["rebuild"].said == "0 books are in the records again"
+    assert "Add the same file again" in found["records"].hint
+    assert "--rebuild" not in found["records"].hint
+    with closing(sqlite3.connect(data / "records.sqlite")) as database:
+        kept = "SELECT count(*) FROM markup WHERE book_id = 'the-sea-chart'"
+        assert database.execute(kept).fetchone()[0] > 0
+
+
 async def test_books_of_an_earlier_version_keep_their_other_digests_when_they_get_that_of_their_looks(
     data: Path,
 ) -> None:
     change(data, "UPDATE editions SET looks_digest = NULL")
+    change(data, "DELETE FROM meta WHERE key = 'sealed after edition'")
     assert not (await examine(data))["records"]
     change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
     assert not (await examine(data, "repair"))["records"]
@@ -208,10 +229,40 @@ async def test_one_damaged_answer_does_not_keep_the_others_from_being_checked(
 
 async def test_books_of_an_earlier_version_get_their_digests_by_a_repair(data: Path) -> None:
     change(data, "UPDATE editions SET sections_digest = NULL, chunks_digest = NULL, looks_digest = NULL")
+    change(data, "DELETE FROM meta WHERE key = 'sealed after edition'")
     assert not (await examine(data))["records"]
     assert all((await examine(data, "repair")).values())
     change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
     assert not (await examine(data))["records"]
+
+
+async def test_a_book_that_is_published_while_it_is_compared_is_not_called_changed(
+    data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compute = digests.compute_digests
+    text = tmp_path / "tides.md"
+    text.write_text(text.read_text() + "\n\n# More\n\nYet another ending that is long enough.\n")
+    async with Library.open(data, embedder=TinyEmbedder()) as library:
+
+        async def publish_first(connection, book_id, edition, *, catalogue):  # type: ignore[no-untyped-def]
+            if book_id == "tides" and edition == 2 and digests.compute_digests is publish_first:
+                monkeypatch.setattr(digests, "compute_digests", compute)
+                await library.add(text, book_id="tides")
+            return await compute(connection, book_id, edition, catalogue=catalogue)
+
+        monkeypatch.setattr(digests, "compute_digests", publish_first)
+        assert await library._records.find_changed_editions() == []
+        assert digests.compute_digests is compute
+
+
+@pytest.mark.parametrize("gone", ["sections_digest = NULL, looks_digest = NULL", "looks_digest = NULL"])
+async def test_digests_that_were_deleted_count_as_changed_and_no_repair_replaces_them(
+    data: Path, gone: str
+) -> None:
+    change(data, f"UPDATE editions SET {gone}")
+    change(data, "UPDATE books SET title = 'Another' WHERE id = 'tides'")
+    assert any("not what was published" in note for note in await verify(data))
+    assert not (await examine(data, "repair"))["records"]
 
 
 def test_postgresql_is_asked_for_the_order_of_bytes() -> None:

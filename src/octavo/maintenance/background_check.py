@@ -93,17 +93,20 @@ async def check_store(context: LibraryContext, changes: Changes, *, per_minute: 
             repaired = len(found.missing) + len(found.damaged)
         if repaired:
             log.error("The store differed from the records and was repaired: %s", found)
-    changed = await _count_changed(context, changes)
+    changed = await _count_changed(context, changes, per_minute)
     return await save_check(context.records, passages=seen, repaired=repaired, changed=changed)
 
 
-async def _count_changed(context: LibraryContext, changes: Changes) -> int:
+async def _count_changed(context: LibraryContext, changes: Changes, per_minute: int) -> int:
     """Compare the records with their digests; return how many differences there are, and log them."""
-    if not await context.records.find_changed_editions():
+    pause = 60 * AT_ONCE / per_minute if per_minute else 0
+    suspected = await context.records.find_changed_editions(pause=pause)
+    if not suspected:
         return 0
     # A book that was being published just then may only have looked changed.
     async with changes() as alone:
-        found = await alone.records.find_changed_editions()
+        among = list(dict.fromkeys((each.book_id, each.edition) for each in suspected))
+        found = await alone.records.find_changed_editions(among=among)
     if found:
         log.error("The records were changed: %s", "; ".join(str(each) for each in found[:5]))
     return len(found)

@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     from octavo.types import Book
 
 REPAIR = "Run `octavo doctor --repair`."
+LOOKS_HINT = "Add the same file again: the store does not have the links, the pictures and the printed pages."
+REST_HINT = (
+    "`octavo doctor --rebuild` reads books back from the store, but not their links, pictures and printed "
+    "pages: these come back when the same file is added again. Or restore a backup with `octavo restore`."
+)
 HALF_DONE = "two embedders (a repair was interrupted)"
 OnEvent = Callable[[IngestEvent], None]
 
@@ -194,11 +199,9 @@ async def _check_records(records: Records) -> Finding:
     except OctavoError as error:
         return _report_error("records", error)
     if problems:
-        hint = (
-            "Links, pictures and printed pages come back when the book is added again. "
-            "`octavo doctor --rebuild` reads the rest back from the store; or restore a backup with "
-            "`octavo restore`."
-        )
+        changed = await records.find_changed_editions()
+        looks = {str(each) for each in changed if each.looks_only}
+        hint = LOOKS_HINT if looks.issuperset(problems) else REST_HINT
         return Finding("records", "; ".join(problems[:5]), sound=False, hint=hint)
     chunks = sum(book.chunk_count for book in books)
     said = f"{len(books)} books, {chunks:,} passages"

@@ -43,7 +43,9 @@ class Rebuilt:
 async def rebuild_records(context: LibraryContext) -> Rebuilt:
     """Read back every book whose records are not what was published, or lack points that the store has."""
     unknown = set((await compare_store(context.records, context.store)).unknown)
-    damaged = [each for each in await context.records.find_changed_editions() if each.ready]
+    found_changed = await context.records.find_changed_editions()
+    # The store has no looks: a book that lost only these would lose the rest of them too.
+    damaged = [each for each in found_changed if each.ready and not each.looks_only]
     changed = {each.book_id: each.edition for each in damaged}
     by_book = await _group_points(context, unknown, changed)
     books: list[Book] = []

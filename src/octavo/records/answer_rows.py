@@ -44,8 +44,13 @@ _SHOWN: tuple[str, ...] = (
 )
 """What a citation shows, or leads to, of its passage."""
 _JSON: tuple[str, ...] = ("citations", "evidence", "refusal", "trace", "receipt")
+SEALED_COLUMNS: tuple[str, ...] = (
+    *("id", "question_id", "state", "content", "confidence", "processing_time_ms", "timestamp"),
+    *("citations", "evidence", "refusal", "trace", "receipt"),
+)
+"""What a checksum of the form `3:` covers of an answer. A column that comes later needs another form."""
 STORED_COLUMNS = (
-    *(_read_raw(column) for column in answers.c),
+    *(_read_raw(answers.c[name]) for name in SEALED_COLUMNS),
     *(_read_raw(column).label(f"asked_{column.name}") for column in ASKED_COLUMNS),
 )
 """What `parse_stored_answer` takes: unparsed, so that one damaged row does not fail the others."""

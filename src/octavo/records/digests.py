@@ -16,7 +16,20 @@ from datetime import datetime
 from hashlib import blake2b, sha256
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Row, Select, Table, collate, exists, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Row,
+    Select,
+    Table,
+    collate,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.concurrency import run_blocking
@@ -26,13 +39,18 @@ from octavo.records.tables import (
     edition_files,
     edition_images,
     editions,
+    files,
     images,
     markup,
+    meta,
     sections,
 )
 from octavo.validation import BookState
 
 BATCH = 500
+ATTEMPTS = 3
+SEALED = "sealed after edition"
+"""Is noted when no edition that readers see lacks a digest. Of those with a higher number none ever does."""
 _CATALOGUE: tuple[str, ...] = (
     *("title", "authors", "language", "format", "source_file", "base_url", "content_hash", "words_hash"),
     *("index_fingerprint", "section_count", "chunk_count", "page_count"),
@@ -59,12 +77,16 @@ class EditionDigests:
 
 @dataclass(frozen=True, slots=True)
 class ChangedEdition:
-    """An edition that is not what was published. `ready` tells whether readers see it."""
+    """An edition that is not what was published. `ready` tells whether readers see it.
+
+    `looks_only` tells that only its links, pictures or printed pages differ, which the store does not have.
+    """
 
     book_id: str
     edition: int
     ready: bool
     what: str
+    looks_only: bool = False
 
     def __str__(self) -> str:
         which = "" if self.ready else f" in its earlier edition {self.edition}"
@@ -92,6 +114,7 @@ async def save_digests(connection: AsyncConnection, book_id: str, edition: int) 
     made = await compute_digests(connection, book_id, edition, catalogue=row)
     values = {"sections_digest": made.sections, "chunks_digest": made.chunks, "looks_digest": made.looks}
     await connection.execute(update(editions).where(*here).values(values))
+    await _note_sealed(connection)
 
 
 async def save_looks_digest(connection: AsyncConnection, book_id: str, edition: int) -> None:
@@ -103,27 +126,68 @@ async def save_looks_digest(connection: AsyncConnection, book_id: str, edition: 
 
 async def save_missing_digests(connection: AsyncConnection) -> int:
     """Give the ready editions the digests that an earlier version did not; return how many lacked any."""
+    # A digest that is missing after all were there was deleted: nobody knows what it was of.
+    if await _find_sealed(connection) is not None:
+        return 0
     lacking = await list_undigested(connection)
     for book_id, edition, has_others in lacking:
         save = save_looks_digest if has_others else save_digests
         await save(connection, book_id, edition)
+    await _note_sealed(connection)
     return len(lacking)
 
 
-async def find_changed(connection: AsyncConnection) -> list[ChangedEdition]:
-    """Compare every published edition with its digests. An edition without digests is not compared.
+async def _find_sealed(connection: AsyncConnection) -> int | None:
+    """Find the highest edition that may lack digests; None if any may."""
+    noted = await connection.scalar(select(meta.c.value).where(meta.c.key == SEALED))
+    return None if noted is None else int(noted)
+
+
+async def _note_sealed(connection: AsyncConnection) -> None:
+    if await _find_sealed(connection) is None and not await list_undigested(connection):
+        lacking = select(func.max(editions.c.edition)).where(
+            editions.c.state == str(BookState.SUPERSEDED), editions.c.sections_digest.is_(None)
+        )
+        last = await connection.scalar(lacking) or 0
+        await connection.execute(insert(meta), {"key": SEALED, "value": str(last)})
+
+
+async def list_published(connection: AsyncConnection) -> list[tuple[str, int]]:
+    """List the editions that can be compared, and those that are gone while their book is not."""
+    found = await _list_orphans(connection)
+    has_digest: ColumnElement[bool] = editions.c.sections_digest.is_not(None)
+    if (last := await _find_sealed(connection)) is not None:
+        has_digest = or_(has_digest, editions.c.edition > last, editions.c.state == str(BookState.READY))
+    published = select(editions.c.book_id, editions.c.edition).where(
+        editions.c.state != str(BookState.PENDING), has_digest
+    )
+    for row in await connection.execute(published.order_by(editions.c.edition)):
+        if (row.book_id, row.edition) not in found:
+            found.append((row.book_id, row.edition))
+    return found
+
+
+async def compare_edition(connection: AsyncConnection, book_id: str, edition: int) -> list[ChangedEdition]:
+    """Compare an edition with its digests. One that is published or replaced meanwhile is compared again.
 
     A book whose edition is gone has no digests any more, so it is listed as well.
     """
-    found = [
-        ChangedEdition(id_, edition, True, _EVERYTHING) for id_, edition in await _list_orphans(connection)
-    ]
-    published = select(*_COMPARED).where(
-        editions.c.state != str(BookState.PENDING), editions.c.sections_digest.is_not(None)
-    )
-    for row in (await connection.execute(published.order_by(editions.c.edition))).all():
-        found += await _compare(connection, row)
-    return found
+    here = (editions.c.book_id == book_id, editions.c.edition == edition)
+    query = select(*_COMPARED).where(*here)
+    if (book_id, edition) in await _list_orphans(connection):
+        return [ChangedEdition(book_id, edition, True, _EVERYTHING)]
+    row = (await connection.execute(query)).one_or_none()
+    for _ in range(ATTEMPTS):
+        if row is None or row.state == str(BookState.PENDING):
+            return []
+        last = await _find_sealed(connection)
+        if row.sections_digest is None and last is None:
+            return []
+        found = await _compare(connection, row, sealed=last is not None)
+        before, row = row, (await connection.execute(query)).one_or_none()
+        if not found or row == before:
+            return found
+    return []
 
 
 async def _list_orphans(connection: AsyncConnection) -> list[tuple[str, int]]:
@@ -145,7 +209,7 @@ async def list_undigested(connection: AsyncConnection) -> list[tuple[str, int, b
     return [(book_id, edition, bool(has_others)) for book_id, edition, has_others in found]
 
 
-async def _compare(connection: AsyncConnection, row: Any) -> list[ChangedEdition]:
+async def _compare(connection: AsyncConnection, row: Any, *, sealed: bool) -> list[ChangedEdition]:
     ready = row.state == str(BookState.READY)
     try:
         catalogue = await _find_entry(connection, row.book_id, row.edition, ready=ready)
@@ -162,9 +226,9 @@ async def _compare(connection: AsyncConnection, row: Any) -> list[ChangedEdition
         )
     if ready and made.chunks != row.chunks_digest:
         changed.append(ChangedEdition(row.book_id, row.edition, ready, "the passages"))
-    if ready and row.looks_digest not in (None, made.looks):
+    if ready and row.looks_digest != made.looks and (sealed or row.looks_digest is not None):
         what = "the links, the pictures or the printed pages"
-        changed.append(ChangedEdition(row.book_id, row.edition, ready, what))
+        changed.append(ChangedEdition(row.book_id, row.edition, ready, what, looks_only=not changed))
     return changed
 
 
@@ -178,9 +242,9 @@ async def _find_entry(
 
 
 async def _digest_looks(connection: AsyncConnection, book_id: str, edition: int) -> str:
-    """Compute a digest of the markup, the pictures and the name of the file of an edition.
+    """Compute a digest of the markup, the pictures and the file of an edition.
 
-    A picture is read, because its name is the hash of what it must be.
+    A picture and the file are read, because their names are the hashes of what they must be.
     """
     digest = blake2b((await _digest_rows(connection, markup, book_id, edition)).encode(), digest_size=16)
     shown = _match(edition_images, book_id, edition)
@@ -188,7 +252,19 @@ async def _digest_looks(connection: AsyncConnection, book_id: str, edition: int)
         data = await connection.scalar(select(images.c.data).where(images.c.hash == name))
         digest.update((await run_blocking(sha256, data or b"")).digest())
     file = select(edition_files.c.hash).where(*_match(edition_files, book_id, edition))
-    digest.update((await connection.scalar(file) or "").encode())
+    if name := await connection.scalar(file):
+        digest.update(name.encode())
+        digest.update((await hash_parts(connection, name)).encode())
+    return digest.hexdigest()
+
+
+async def hash_parts(connection: AsyncConnection, name: str) -> str:
+    """Compute the SHA-256 of the parts of a file, one by one. It is `name` when nothing was changed."""
+    digest = sha256()
+    here = files.c.hash == name
+    for part in (await connection.scalars(select(files.c.part).where(here).order_by(files.c.part))).all():
+        data = await connection.scalar(select(files.c.data).where(here, files.c.part == part))
+        await run_blocking(digest.update, data or b"")
     return digest.hexdigest()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, delete, exists, insert, select, text, update
 
 from octavo.concurrency import run_blocking
-from octavo.records.digests import save_looks_digest
+from octavo.records.digests import hash_parts, save_looks_digest
 from octavo.records.scans import delete_scans
 from octavo.records.tables import books, edition_files, files
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 PART_BYTES = 256 * 1024
 _ADD_PART = text(
-    "INSERT INTO files (hash, part, data) VALUES (:hash, :part, :data) ON CONFLICT (hash, part) DO NOTHING"
+    "INSERT INTO files (hash, part, data) VALUES (:hash, :part, :data) "
+    # What is there may be damaged.
+    "ON CONFLICT (hash, part) DO UPDATE SET data = excluded.data"
 )
 _OF_READY = and_(edition_files.c.book_id == books.c.id, edition_files.c.edition == books.c.edition)
 
@@ -37,11 +39,17 @@ async def insert_file(
     if not data:
         return
     name = (await run_blocking(sha256, data)).hexdigest()
-    for part, start in enumerate(range(0, len(data), PART_BYTES)):
-        values = {"hash": name, "part": part, "data": data[start : start + PART_BYTES]}
-        await connection.execute(_ADD_PART, values)
+    await _write_parts(connection, name, data)
     entry = {"book_id": book_id, "edition": edition, "hash": name, "engine": engine}
     await connection.execute(insert(edition_files), entry)
+
+
+async def _write_parts(connection: AsyncConnection, name: str, data: bytes) -> None:
+    starts = range(0, len(data), PART_BYTES)
+    for part, start in enumerate(starts):
+        values = {"hash": name, "part": part, "data": data[start : start + PART_BYTES]}
+        await connection.execute(_ADD_PART, values)
+    await connection.execute(delete(files).where(files.c.hash == name, files.c.part >= len(starts)))
 
 
 async def delete_file(connection: AsyncConnection, book_id: str, edition: int) -> None:
@@ -67,7 +75,11 @@ async def save_file(database: Database, book_id: str, data: bytes, *, engine: st
         if known == name:
             await connection.execute(update(edition_files).where(*here).values(engine=engine))
             await delete_scans(connection, name)
-            return False
+            if await hash_parts(connection, name) == name:
+                return False
+            await _write_parts(connection, name, data)
+            await save_looks_digest(connection, book_id, edition)
+            return True
         await delete_file(connection, book_id, edition)
         await insert_file(connection, book_id, edition, data, engine=engine)
         await save_looks_digest(connection, book_id, edition)

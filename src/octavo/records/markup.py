@@ -22,7 +22,7 @@ from sqlalchemy import and_, delete, insert, select, text
 from octavo.concurrency import run_blocking
 from octavo.errors import InvalidValue, NotFound
 from octavo.records.digests import save_looks_digest
-from octavo.records.tables import books, edition_images, images, markup, sections, text_marks
+from octavo.records.tables import books, edition_images, editions, images, markup, sections, text_marks
 from octavo.types import PrintedLine
 from octavo.types.books import check_lines
 from octavo.types.markup import check_nesting, decode_markup, encode_markup
@@ -84,7 +84,9 @@ async def save_markup(
         shown = shown.where(edition_images.c.book_id == book_id, edition_images.c.edition == edition)
         known = {row.hash: bytes(row.data) for row in await connection.execute(shown)}
         same = {row.section_id: (row.markup, row.lines) for row in stored} == packed
-        if same and known == pictures:
+        of_book = (editions.c.book_id == book_id, editions.c.edition == edition)
+        is_sealed = await connection.scalar(select(editions.c.looks_digest).where(*of_book)) is not None
+        if same and known == pictures and is_sealed:
             return False
         await delete_markup(connection, book_id, edition)
         await _insert_packed(connection, book_id, edition, packed, pictures)

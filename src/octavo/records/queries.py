@@ -6,6 +6,7 @@ search's chunks joins everything they need and cuts their text where it is store
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from octavo.errors import RecordsError
 from octavo.records import rows
-from octavo.records.digests import ChangedEdition, find_changed, list_undigested
+from octavo.records.digests import ChangedEdition, compare_edition, list_published, list_undigested
 from octavo.records.errors import report_damage
 from octavo.records.tables import books, chunks, editions, meta, removals, sections, texts, vectors
 from octavo.records.words import (
@@ -314,10 +315,21 @@ class Queries:
 
     # Damage
 
-    async def find_changed_editions(self) -> list[ChangedEdition]:
-        """Compares everything that readers see with the digests that were saved when it was published."""
+    async def find_changed_editions(
+        self, *, among: Sequence[tuple[str, int]] | None = None, pause: float = 0
+    ) -> list[ChangedEdition]:
+        """Compares everything that readers see with the digests that were saved when it was published.
+
+        `among` names the editions to compare, by default all. `pause` is how long to sleep after each.
+        """
+        found: list[ChangedEdition] = []
         async with self._database.connect() as connection:
-            return await find_changed(connection)
+            wanted = await list_published(connection) if among is None else among
+        for book_id, edition in wanted:
+            async with self._database.connect() as connection:
+                found += await compare_edition(connection, book_id, edition)
+            await asyncio.sleep(pause)
+        return found
 
     async def count_undigested_editions(self) -> int:
         """Counts the editions that an earlier version published without digests."""
@@ -331,7 +343,7 @@ class Queries:
             if self._database.is_sqlite:
                 checked = await connection.exec_driver_sql("PRAGMA integrity_check")
                 found += [f"the database says: {line}" for line in checked.scalars() if line != "ok"]
-            found += [str(changed) for changed in await find_changed(connection)]
+        found += [str(changed) for changed in await self.find_changed_editions()]
         return found or await self._find_wrong_chunks()
 
     async def _find_wrong_chunks(self) -> list[str]:

@@ -79,7 +79,10 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else count_microseconds(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        return None if value is None else _EPOCH + value * _MICROSECOND
+        try:
+            return None if value is None else _EPOCH + value * _MICROSECOND
+        except (TypeError, OverflowError) as error:
+            raise ValueError(f"a stored time cannot be read: {value!r}") from error
 
 
 metadata = MetaData(
