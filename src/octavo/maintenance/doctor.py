@@ -38,6 +38,7 @@ from octavo.maintenance.repair import (
     reindex,
     renew_notes,
     require_embedder,
+    save_store_state,
 )
 from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.loading import load_embedder
@@ -286,6 +287,9 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
             books = await records.list_books()
             if not found:
                 await save_check(records, passages=len(await records.read_digests()), repaired=0)
+        if not found:
+            # The store is closed now, and the next opening need not compare it again.
+            await save_store_state(settings, records)
     except OctavoError as error:
         return [_report_error("store", error)]
     checked = Finding("check before this one", str(last) if last else "no full pass yet")
