@@ -151,7 +151,10 @@ def _check_folder(settings: Settings) -> Finding:
         hints.append("Free some space; until then nothing can be added.")
     if _is_open_to_others(settings.data):
         said += "; other users of this machine may open it"
-        hints.append(f"{REPAIR} If that changes nothing, the owner of the folder has to `chmod 700` it.")
+        hints.append(
+            f"{REPAIR} If that changes nothing, the owner of the folder has to `chmod o-rwx` it; a volume "
+            "without rights of its own, such as exFAT, gets them when it is mounted."
+        )
     return Finding("folder", said, not hints, " ".join(hints))
 
 
@@ -160,11 +163,11 @@ def _is_open_to_others(folder: Path) -> bool:
 
 
 def _shut_out_others(folder: Path) -> None:
-    """Leave a folder that everyone may open to its owner alone. One that only a group shares stays so."""
+    """Take the rights of everyone else away, and leave those of the owner and of the group."""
     # A mounted volume may refuse; the check reports it then.
     with suppress(OSError):
         if _is_open_to_others(folder):
-            folder.chmod(0o700)
+            folder.chmod(stat.S_IMODE(folder.stat().st_mode) & ~stat.S_IRWXO)
 
 
 async def _check_written(records: Records) -> list[Finding]:
