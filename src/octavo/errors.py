@@ -28,9 +28,17 @@ from __future__ import annotations
 
 import re
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-# An absolute path, and no part of a web address.
-_PATH = re.compile(r"(?<![\w.:/-])/(?:[^\s/:;,'\"]+/)*[^\s/:;,'\"]+")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# An absolute path, and no part of a web address and no route of the service.
+_ROUTE = r"(?!/v1(?![\w.-]))"
+_END = r"[^\s:;,'\"`)\]]*"
+_PATH = re.compile(rf"(?<![\w.:/-]){_ROUTE}/(?:[^\s/:;,'\"`)\]]+/)*[^\s/:;,'\"`)\]]+")
+# A path in quotation marks is whole, spaces and all.
+_QUOTED = re.compile(rf"(?<!\w)(['\"`]){_ROUTE}/(?:(?!\1).)+\1")
 
 
 class OctavoError(Exception):
@@ -49,11 +57,22 @@ class OctavoError(Exception):
         return str(self.args[0])
 
 
-def hide_paths(error: OctavoError) -> tuple[str, str]:
-    """Return the message and the hint for strangers: without paths, where the machine is at fault."""
+def hide_paths(error: OctavoError, *, folder: Path | None = None) -> tuple[str, str]:
+    """Return the message and the hint for strangers: without paths, where the machine is at fault.
+
+    A path with spaces and without quotation marks is known only if it is in the `folder` of the library.
+    """
     if not isinstance(error, MachineError):
         return error.message, error.hint
-    return _PATH.sub("the data folder", error.message), _PATH.sub("[path]", error.hint)
+    return _hide(error.message, folder, "the data folder"), _hide(error.hint, folder, "[path]")
+
+
+def _hide(text: str, folder: Path | None, mark: str) -> str:
+    if folder is not None and len(folder.parts) > 1:
+        place = rf"{re.escape(str(folder))}(?![\w.-])"
+        text = re.sub(rf"(['\"`]){place}(?:(?!\1).)*\1", rf"\1{mark}\1", text)
+        text = re.sub(rf"{place}{_END}", mark, text)
+    return _PATH.sub(mark, _QUOTED.sub(rf"\1{mark}\1", text))
 
 
 class CallerError(OctavoError):

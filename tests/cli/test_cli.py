@@ -270,6 +270,18 @@ def test_lost_records_are_rebuilt(octavo: Octavo, tides: Path, tmp_path: Path) -
     assert "Lighthouse" in octavo("search", "Who looks after the lamp?").out
 
 
+@pytest.mark.parametrize("repair", [(), ("--repair",)], ids=["examined", "repaired"])
+def test_an_empty_library_that_the_doctor_has_seen_has_lost_no_records(
+    octavo: Octavo, tides: Path, repair: tuple[str, ...]
+) -> None:
+    for _ in range(2):
+        assert octavo("doctor", *repair).code == 0
+        for command in ("list", "verify"):
+            assert "do not know" not in octavo(command).err
+        octavo("add", tides)
+        octavo("remove", "the-tides", "--yes")
+
+
 def test_the_doctor_says_what_is_wrong_and_repairs_it(octavo: Octavo, tides: Path, tmp_path: Path) -> None:
     octavo("add", tides)
     assert octavo("doctor").out.splitlines()[-3:] == [

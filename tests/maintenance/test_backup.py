@@ -122,6 +122,18 @@ def test_damage_to_one_snapshot_does_not_keep_the_others_from_being_verified(
     assert all("damaged" in message for message in found.values())
 
 
+@pytest.mark.parametrize("content", ["[]", "{}", "null", '"x"', "1"])
+def test_a_list_of_another_shape_is_damaged_and_the_others_are_verified(
+    data: Path, tmp_path: Path, content: str
+) -> None:
+    folder = tmp_path / "backup"
+    first, second = (back_up(Settings(data=data), folder) for _ in range(2))
+    (folder / "snapshots" / f"{first.name}.json").write_text(content)
+    sound, found = verify_snapshots(folder)
+    assert [each.name for each in sound] == [second.name]
+    assert "cannot be read" in found[first.name]
+
+
 def test_damaged_records_are_not_called_a_backup(data: Path, tmp_path: Path) -> None:
     with (data / "records.sqlite").open("r+b") as file:
         file.seek(8192)

@@ -176,15 +176,18 @@ async def test_a_full_disk_is_said(data: Path) -> None:
     assert store.sound
 
 
-async def test_a_folder_that_everyone_may_open_is_told_and_left_to_its_owner_by_repair(data: Path) -> None:
-    data.chmod(0o755)
+@pytest.mark.parametrize(("mode", "left"), [(0o755, 0o750), (0o2775, 0o2770)])
+async def test_repair_takes_the_rights_of_everyone_else_away_and_leaves_those_of_the_group(
+    data: Path, mode: int, left: int
+) -> None:
+    data.chmod(mode)
     folder = (await examine(data, TinyEmbedder()))["folder"]
     assert not folder.sound
     assert folder.said.endswith("; other users of this machine may open it")
     assert "doctor --repair" in folder.hint
-    assert data.stat().st_mode & 0o777 == 0o755
+    assert data.stat().st_mode & 0o7777 == mode
     assert (await examine(data, TinyEmbedder(), repair=True))["folder"].sound
-    assert data.stat().st_mode & 0o777 == 0o700
+    assert data.stat().st_mode & 0o7777 == left
 
 
 async def test_a_folder_that_is_shared_with_a_group_alone_stays_so(data: Path) -> None:
@@ -203,7 +206,7 @@ async def test_a_folder_whose_rights_cannot_be_changed_is_told_and_nothing_else_
     monkeypatch.setattr(Path, "chmod", refuse)
     seen = await examine(data, TinyEmbedder(), repair=True)
     assert [name for name, finding in seen.items() if not finding.sound] == ["folder"]
-    assert "chmod 700" in seen["folder"].hint
+    assert "chmod o-rwx" in seen["folder"].hint
 
 
 async def test_a_model_that_is_not_there_ends_the_examination(data: Path) -> None:

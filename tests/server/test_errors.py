@@ -37,6 +37,43 @@ def test_the_machines_folders_are_not_named(error: OctavoError) -> None:
         assert "the data folder" in said["detail"]
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("cannot open '/home/John Doe/octavo/records.sqlite'", "cannot open 'the data folder'"),
+        (
+            "cannot open `/srv/books` (see /srv/log) [/srv/x]",
+            "cannot open `the data folder` (see the data folder) [the data folder]",
+        ),
+        (
+            "the records at /home/John Doe/octavo/records.sqlite are damaged",
+            "the records at the data folder are damaged",
+        ),
+        ("'/home/John Doe/octavo/a b.sqlite' is gone", "'the data folder' is gone"),
+        (
+            "a key is made by `POST /v1/keys`, or at '/v1/keys' or /v1",
+            "a key is made by `POST /v1/keys`, or at '/v1/keys' or /v1",
+        ),
+        ("/v1.old is full", "the data folder is full"),
+        (
+            "the model's folder /srv/a is not the reader's",
+            "the model's folder the data folder is not the reader's",
+        ),
+    ],
+)
+def test_paths_are_hidden_whole_and_routes_are_not(message: str, shown: str) -> None:
+    folder = Path("/home/John Doe/octavo")
+    assert describe_error(RecordsError(message), folder=folder)["detail"] == shown
+
+
+def test_a_folder_with_spaces_is_not_named_by_a_service(tmp_path: Path) -> None:
+    (tmp_path / "John Doe").mkdir()
+    with serve_books(add_tides(tmp_path / "John Doe"), free_space_mb=1 << 30) as service:
+        refused = service.send(b"# A book")
+        assert refused.status == 507
+        assert b"Doe" not in refused.body
+
+
 def test_hints_do_not_name_the_machines_folders() -> None:
     error = WeightsError("the model's file is damaged", hint=f"Delete {FOLDER}/models/a.onnx: start again.")
     for said in (json.loads(bytes(make_error_response(error).body)), describe_error(error)):

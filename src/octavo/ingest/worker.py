@@ -173,7 +173,7 @@ class Worker:
 
         async def finish() -> None:
             if error is not None:
-                await self._queue.finish(job, error=_describe_error(error))
+                await self._queue.finish(job, error=_describe_error(error, self._uploads.parent))
             else:
                 book = published or adding.result()
                 await self._queue.finish(job, book_id=book.id, outcome=outcome)
@@ -241,10 +241,10 @@ def _name_outcome(event: IngestEvent) -> str:
             return ""
 
 
-def _describe_error(error: BaseException) -> dict[str, str]:
+def _describe_error(error: BaseException, folder: Path) -> dict[str, str]:
     if isinstance(error, OctavoError):
         # Whoever may send books over HTTP reads it.
-        message, hint = hide_paths(error)
+        message, hint = hide_paths(error, folder=folder)
         return {"code": error.code, "message": message, "hint": hint}
     return {
         "code": "internal",

@@ -344,7 +344,8 @@ def _read_list(folder: Path, name: str) -> dict[str, Any]:
         said = content.pop("digest")
     except FileNotFoundError:
         raise NotFound("snapshot", name) from None
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError):
+        # It may be JSON of another shape.
         raise _make_damaged(folder, f"the list of snapshot {name} cannot be read") from None
     if said != _digest(content):
         raise _make_damaged(folder, f"the list of snapshot {name} was changed")

@@ -38,6 +38,7 @@ from octavo.maintenance.repair import (
     reindex,
     renew_notes,
     require_embedder,
+    save_store_state,
 )
 from octavo.models.cross_encoders import HeadedText, LocalModels
 from octavo.models.loading import load_embedder
@@ -155,7 +156,10 @@ def _check_folder(settings: Settings) -> Finding:
         hints.append("Free some space; until then nothing can be added.")
     if _is_open_to_others(settings.data):
         said += "; other users of this machine may open it"
-        hints.append(f"{REPAIR} If that changes nothing, the owner of the folder has to `chmod 700` it.")
+        hints.append(
+            f"{REPAIR} If that changes nothing, the owner of the folder has to `chmod o-rwx` it; a volume "
+            "without rights of its own, such as exFAT, gets them when it is mounted."
+        )
     return Finding("folder", said, not hints, " ".join(hints))
 
 
@@ -164,11 +168,11 @@ def _is_open_to_others(folder: Path) -> bool:
 
 
 def _shut_out_others(folder: Path) -> None:
-    """Leave a folder that everyone may open to its owner alone. One that only a group shares stays so."""
+    """Take the rights of everyone else away, and leave those of the owner and of the group."""
     # A mounted volume may refuse; the check reports it then.
     with suppress(OSError):
         if _is_open_to_others(folder):
-            folder.chmod(0o700)
+            folder.chmod(stat.S_IMODE(folder.stat().st_mode) & ~stat.S_IRWXO)
 
 
 async def _check_written(records: Records) -> list[Finding]:
@@ -289,6 +293,9 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
             books = await records.list_books()
             if not found:
                 await save_check(records, passages=len(await records.read_digests()), repaired=0)
+        if not found:
+            # The store is closed now, and the next opening need not compare it again.
+            await save_store_state(settings, records)
     except OctavoError as error:
         return [_report_error("store", error)]
     checked = Finding("check before this one", str(last) if last else "no full pass yet")

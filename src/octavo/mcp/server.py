@@ -149,7 +149,7 @@ async def _run(tool: ToolDefinition, arguments: dict[str, Any], call: ToolCall) 
     except ValidationError as wrong:
         return _fail(_describe_mistakes(wrong), "The tool's schema says what it takes.", "invalid_request")
     except OctavoError as error:
-        said, hint = hide_paths(error)
+        said, hint = hide_paths(error, folder=call.library.settings.data)
         if isinstance(error, NotFound):
             hint = _HINTS.get(error.what, hint)
         return _fail(said, hint, error.code)

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -94,21 +95,23 @@ def find_status(error: OctavoError) -> int:
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
-def describe_error(error: OctavoError, *, request_id: str = "") -> Json:
-    """Describe an error as the last event of a stream."""
-    said, hint = hide_paths(error)
+def describe_error(error: OctavoError, *, request_id: str = "", folder: Path | None = None) -> Json:
+    """Describe an error as the last event of a stream, without the `folder` of the library."""
+    said, hint = hide_paths(error, folder=folder)
     return describe_problem(find_status(error), error.code, said, hint, request_id=request_id)
 
 
-def make_error_response(error: OctavoError, *, request_id: str = "") -> JSONResponse:
-    """Make the response to an error."""
+def make_error_response(
+    error: OctavoError, *, request_id: str = "", folder: Path | None = None
+) -> JSONResponse:
+    """Make the response to an error, without the `folder` of the library."""
     status, headers = find_status(error), {}
     wait = getattr(error, "retry_after", 5.0 if status == 503 else None)
     if wait is not None:
         headers["retry-after"] = str(math.ceil(wait))
     if status == 401:
         headers["www-authenticate"] = "Bearer"
-    said, hint = hide_paths(error)
+    said, hint = hide_paths(error, folder=folder)
     return make_problem(status, error.code, said, hint, request_id=request_id, headers=headers)
 
 
@@ -116,12 +119,19 @@ def get_request_id(scope: Mapping[str, Any]) -> str:
     return str(scope.get("state", {}).get("request_id", ""))
 
 
+def get_folder(scope: Mapping[str, Any]) -> Path | None:
+    """Return the folder of the library that the service serves, if it has one open."""
+    library = getattr(scope["app"].state, "library", None) if "app" in scope else None
+    return None if library is None else library.settings.data
+
+
 async def _handle_octavo_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, OctavoError)
     if find_status(error) == HTTPStatus.INTERNAL_SERVER_ERROR:
         # The message may name files or quote what was asked, so only the code is logged.
         log.error("a request failed: %s", error.code, extra={"request_id": get_request_id(request.scope)})
-    return make_error_response(error, request_id=get_request_id(request.scope))
+    scope = request.scope
+    return make_error_response(error, request_id=get_request_id(scope), folder=get_folder(scope))
 
 
 async def _handle_invalid_request(request: Request, error: Exception) -> JSONResponse:

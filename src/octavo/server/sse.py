@@ -23,7 +23,7 @@ from octavo.concurrency import complete
 from octavo.errors import OctavoError, Overloaded
 from octavo.limits import ServiceLimits
 from octavo.schemas import Json
-from octavo.server.errors import describe_error, describe_problem, get_request_id
+from octavo.server.errors import describe_error, describe_problem, get_folder, get_request_id
 from octavo.server.load import Load
 
 log = logging.getLogger("octavo.server")
@@ -140,7 +140,7 @@ class EventStream(Response):
             await self._send(send, format_event(kind, data))
         while not self._ended and not gone.done():
             left = until - asyncio.get_running_loop().time()
-            text = await self._next(get_request_id(scope), gone, closing, left)
+            text = await self._next(scope, gone, closing, left)
             if gone.done():
                 return
             await self._send(send, text)
@@ -150,9 +150,10 @@ class EventStream(Response):
                 await self.background()
 
     async def _next(
-        self, request_id: str, gone: asyncio.Future[None], closing: asyncio.Future[Literal[True]], left: float
+        self, scope: Scope, gone: asyncio.Future[None], closing: asyncio.Future[Literal[True]], left: float
     ) -> str:
         """Find what to send next: an event, a heartbeat, or why the stream ends."""
+        request_id = get_request_id(scope)
         made = asyncio.ensure_future(self._producer.next())
         wait = min(self._limits.heartbeat_seconds, max(0.0, left))
         try:
@@ -164,12 +165,13 @@ class EventStream(Response):
                 return format_event(*event) if event else ""
         except OctavoError as error:
             self._ended = True
-            return format_event("error", describe_error(error, request_id=request_id))
+            said = describe_error(error, request_id=request_id, folder=get_folder(scope))
+            return format_event("error", said)
         except Exception as error:
             self._ended = True
             log.error("a stream failed", exc_info=error, extra={"request_id": request_id})
-            said = f"Internal error: {type(error).__name__}."
-            return format_event("error", describe_problem(500, "internal", said, request_id=request_id))
+            detail = f"Internal error: {type(error).__name__}."
+            return format_event("error", describe_problem(500, "internal", detail, request_id=request_id))
         finally:
             made.cancel()
         if closing.done() or left <= wait:
