@@ -265,3 +265,23 @@ async def test_an_explanation_tells_nothing_from_ahead_or_from_another_file(tmp_
         kept = await library.ask(replace(asked, id=str(uuid4()), filters={"source_file": "a.md"}))
         assert "island of bare rock" in free.content
         assert "island" not in kept.content
+
+
+async def test_an_explanation_ends_with_the_selection_and_not_with_its_passage(tmp_path: Path) -> None:
+    told = (
+        "There sat Marsh by the fire. The wind rose and the lamp went out. "
+        "Marsh is the murderer of the keeper. Marsh was hanged for it in the end."
+    )
+    parts = {"Inn": "Rain fell on the inn all day.", "Fire": told, "End": "Marsh was forgotten."}
+    file = small_books.write_markdown(tmp_path / "inn.md", parts, title="Inn")
+    async with Library.open(tmp_path / "l", embedder=TinyEmbedder()) as library:
+        book = await library.add(file)
+        fire = next(s for s in await library.contents(book.id) if s.title == "Fire")
+        at = fire.text.index("Marsh")
+        place = Scope(type=ScopeType.SELECTION, identifier=f"{fire.id}#char={at},{at + 5}")
+        for order in ("explain", "define Marsh", "who is this?"):
+            answer = await library.ask(order, book_id=book.id, scope=place)
+            assert "There sat Marsh" in answer.content or answer.refusal
+            for ahead in ("murderer", "hanged", "forgotten", "lamp"):
+                assert ahead not in answer.content, order
+            assert not any("murderer" in item.chunk.content for item in answer.evidence)
