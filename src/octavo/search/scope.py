@@ -30,7 +30,7 @@ from octavo.protocols import Where
 from octavo.search.filters import Filters, read_filters
 from octavo.search.preferences import is_in_language
 from octavo.text.clean import clean, collapse
-from octavo.types import CHUNK_LEAST, Book, Chunk, Question, Scope, ScopeType, Section
+from octavo.types import CHUNK_LEAST, SELECTION_MOST, Book, Chunk, Question, Scope, ScopeType, Section
 
 if TYPE_CHECKING:
     from octavo.records.catalogue import Records
@@ -307,11 +307,20 @@ class ScopeResolver:
             return None
         if book is None:
             raise _no_book()
+        start, end, selected = int(named["start"]), int(named["end"]), question.selected_text
         outline = await self.records.list_outline(book.id)
-        found = await run_blocking(find_section, named["section"], outline)
+        try:
+            found = await run_blocking(find_section, named["section"], outline)
+        except (NotFound, InvalidValue):
+            # The book may have been read again since the reader opened it.
+            if not selected:
+                raise
+            _check_is_whole(selected, start, end)
+            return None
         section = await self.records.find_section(book.id, found.id)
-        place = Location(section or found, int(named["start"]), int(named["end"]))
-        if question.selected_text and not _begins_with(place.text, question.selected_text):
+        place = Location(section or found, start, end)
+        if selected and not _is_text_of(selected, place):
+            _check_is_whole(selected, start, end)
             return None
         if not place.text.strip():
             rule = "must be characters of the section, as in “SECTION#char=120,460”"
@@ -324,10 +333,23 @@ class ScopeResolver:
         return bound_by_selection(place, chunks, book=book)
 
 
-def _begins_with(text: str, selected: str) -> bool:
-    """Tell whether a text has the letters of a selection. Of a long one, only the beginning may be given."""
-    letters, wanted = ("".join(c for c in clean(one).casefold() if c.isalnum()) for one in (text, selected))
-    return letters.startswith(wanted)
+def _is_text_of(selected: str, place: Location) -> bool:
+    """Whether a place has the letters of a selection. Of a long one, only the beginning may be given."""
+    texts = (clean(text).casefold() for text in (place.text, selected))
+    letters, wanted = ("".join(c for c in text if c.isalnum()) for text in texts)
+    return bool(wanted) and (letters == wanted or (_may_be_cut(selected) and letters.startswith(wanted)))
+
+
+def _check_is_whole(selected: str, start: int, end: int) -> None:
+    """Raise if only the beginning of a selection was sent: without its place, its end is not known."""
+    if end - start > SELECTION_MOST and _may_be_cut(selected):
+        rule = "no longer stands where it was selected: the book has changed, select again"
+        raise InvalidValue("selected_text", rule, selected)
+
+
+def _may_be_cut(selected: str) -> bool:
+    """Whether a text may be only the beginning of a selection: one is cut at the last word of the limit."""
+    return len(selected) >= SELECTION_MOST // 2
 
 
 def _no_book() -> InvalidValue:
