@@ -3,8 +3,10 @@
 More sentences are found by searching again, by reading a section or around a sentence, or by looking at the
 contents. A `Workspace` never leaves the bounds of the reader's scope, whatever it is asked for. It does not
 even name a section that the reader has not come to. Only an order about a selection ("explain this") also
-reads definitions and one passage from what comes before the selection. Sentences are numbered s1, s2… as
-they are found, and keep their number.
+reads what comes before the selection: what stands around it, one passage elsewhere, and who or what a name
+is. A technical term may be defined from anywhere in the book. If the selected words stand in several places,
+nobody knows what comes before them, and all of the book is read. Sentences are numbered s1, s2… as they are
+found, and keep their number.
 """
 
 from __future__ import annotations
@@ -124,7 +126,11 @@ def _make_opinions(reranker: Reranker | None, verifier: SupportModel | None) -> 
 
 
 class Workspace(Sequence[Sentence]):
-    """The sentences found so far, and ways to find more within the bounds."""
+    """The sentences found so far, and ways to find more within the bounds.
+
+    The workspace that `look_back` returns shares the sentences and their numbers, the evidence, what models
+    read and the opinions of the verifiers: what one of the two finds, both have. Only its bounds are its own.
+    """
 
     def __init__(
         self,
@@ -200,7 +206,7 @@ class Workspace(Sequence[Sentence]):
     def look_back(self) -> Workspace:
         """Return this workspace with the bounds of what the reader of a selection has come to.
 
-        What is found there is found here as well, and keeps its number. Without a selection it is the same.
+        The two share all that the class docstring names. Without a selection it is the same workspace.
         """
         read = self.bounds.reach_back()
         if read is None:
@@ -233,16 +239,18 @@ class Workspace(Sequence[Sentence]):
         return found
 
     async def search_beyond(self, query: str) -> list[Sentence]:
-        """Find the best passage of the same book before the selection; return its sentences."""
-        before = self.bounds.reach_back()
-        if before is None:
+        """Find the best passage of the same book before the selection; return its sentences.
+
+        A passage that has some of the selection is none, but one that was read already may be.
+        """
+        before, place = self.bounds.reach_back(), self.bounds.within
+        if before is None or place is None:
             return []
         found = await self._retriever.search(
             query[:QUERY_MOST], bounds=before, top_k=FOUND_MOST, reader="small"
         )
-        known = {item.chunk.id for item in self.evidence}
-        fresh = [item for item in found if item.chunk.id not in known]
-        return await self._add(fresh[:1], bounds=before)
+        apart = [e for e in found if not self.bounds.touches(e.chunk, e.chunk.start, e.chunk.end)]
+        return await self._add(apart[:1], bounds=before)
 
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
         """Read the passages of a section in the order of the book, or those `around` a sentence."""
