@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.answers import followups
-from octavo.answers.followups import interpret, is_small_talk
+from octavo.answers.followups import has_no_referent, interpret, is_small_talk
 from octavo.answers.turns import Turn
 
 WHALE = Turn("Is the whale white?", "Yes, the whale is white. [1]")
@@ -251,3 +251,19 @@ def test_thanks_and_greetings_are_small_talk(text: str) -> None:
 @pytest.mark.parametrize("text", ["Why?", "Who says thanks?", "When", "tell me more"])
 def test_a_question_is_not_small_talk(text: str) -> None:
     assert not is_small_talk(text)
+
+
+@pytest.mark.parametrize(
+    ("said", "lacks"),
+    [
+        ("What about the second one?", True),
+        ("And how about the last rule?", True),
+        ("What about the latter?", True),
+        ("Show me the source", True),
+        ("What about the second reason Queequeg gives for the voyage?", False),
+        ("How about the first rule of the club?", False),
+        ("What is the source?", False),
+    ],
+)
+def test_a_message_lacks_a_referent_only_if_it_does_not_name_it(said: str, lacks: bool) -> None:
+    assert has_no_referent(said) == lacks

@@ -48,7 +48,10 @@ Oswin Hale was the murderer of the keeper, as it turned out in the end."""
         (OrderKind.REWRITE, "rewrite this in modern English|can you reword it please"),
         (OrderKind.SUMMARISE, "shorter please"),
         (OrderKind.EXPLAIN, "can you explain what this means to a beginner?|who is this?|who's he"),
-        (OrderKind.TRANSLATE, "in french|Into German, please"),
+        (
+            OrderKind.TRANSLATE,
+            "in french|Into German, please|what does this mean in German?|french translation",
+        ),
         (OrderKind.TRANSLATE, "translate|translate this into German|pls translate to Urdu"),
         (OrderKind.DEFINE, "define wherry|what does skerry mean?|definition of the word skerry"),
     ],
@@ -67,6 +70,13 @@ def test_an_order_is_read_as_readers_type_it(kind: OrderKind, typed: str) -> Non
         "explain why the whale is white",
         "summarise chapter 3",
         "is this true?",
+        "Is this Latin?",
+        "Is this in French?",
+        "Was it English?",
+        "Latin or French?",
+        "What does he need to explain to us?",
+        "Did she explain it to them?",
+        "Who does he want to explain it to?",
         "what is a gam",
     ],
 )
@@ -265,3 +275,23 @@ async def test_an_explanation_tells_nothing_from_ahead_or_from_another_file(tmp_
         kept = await library.ask(replace(asked, id=str(uuid4()), filters={"source_file": "a.md"}))
         assert "island of bare rock" in free.content
         assert "island" not in kept.content
+
+
+async def test_an_explanation_ends_with_the_selection_and_not_with_its_passage(tmp_path: Path) -> None:
+    told = (
+        "There sat Marsh by the fire. The wind rose and the lamp went out. "
+        "Marsh is the murderer of the keeper. Marsh was hanged for it in the end."
+    )
+    parts = {"Inn": "Rain fell on the inn all day.", "Fire": told, "End": "Marsh was forgotten."}
+    file = small_books.write_markdown(tmp_path / "inn.md", parts, title="Inn")
+    async with Library.open(tmp_path / "l", embedder=TinyEmbedder()) as library:
+        book = await library.add(file)
+        fire = next(s for s in await library.contents(book.id) if s.title == "Fire")
+        at = fire.text.index("Marsh")
+        place = Scope(type=ScopeType.SELECTION, identifier=f"{fire.id}#char={at},{at + 5}")
+        for order in ("explain", "define Marsh", "who is this?"):
+            answer = await library.ask(order, book_id=book.id, scope=place)
+            assert "There sat Marsh" in answer.content or answer.refusal
+            for ahead in ("murderer", "hanged", "forgotten", "lamp"):
+                assert ahead not in answer.content, order
+            assert not any("murderer" in item.chunk.content for item in answer.evidence)

@@ -209,6 +209,19 @@ async def test_a_selection_is_all_there_is(visiting: tuple[Library, Visitor]) ->
     assert await workspace.contents() == ["Part 1"]
 
 
+async def test_one_passage_from_before_a_selection_is_found_although_it_was_read_already(
+    visiting: tuple[Library, Visitor],
+) -> None:
+    workspace = await entered(visiting, text=f"{line('1x2')} {line('1x3')}")
+    read = workspace.look_back()
+    await read.search("pearl0x0", top_k=50)
+    assert "0x0" in codes(workspace)
+    assert not {code for code in codes(workspace) if code > "1x3"}
+    found = {sentence.text for sentence in await workspace.search_beyond("pearl0x0")}
+    assert line("0x0") in found
+    assert line("1x2") not in found
+
+
 async def test_the_readers_own_text_is_all_there_is(visiting: tuple[Library, Visitor]) -> None:
     workspace = await entered(visiting, book=None, text="Twelve goats ate the grass. Then they slept.")
     assert [s.text for s in await workspace.search("pearl0x0", top_k=10)] == [s.text for s in workspace]

@@ -76,6 +76,15 @@ async def test_a_look_up_quotes_the_book(story: Library) -> None:
         assert texts[quote.section_id][quote.start : quote.end] == quote.text
 
 
+async def test_a_map_ends_at_a_place_within_a_section(story: Library) -> None:
+    section = next(s for s in await story.contents("the-tide-clock") if "Brandt" in s.text)
+    at = section.text.index("Brandt")
+    found = await story.look_up("the-tide-clock", "Brandt", up_to=f"{section.id}#char=0,{at + 6}")
+    assert found.mention_count == 1
+    with pytest.raises(NotFound):
+        await story.look_up("the-tide-clock", "Brandt", up_to=f"{section.id}#char=0,{at}")
+
+
 async def test_what_the_book_does_not_name_is_not_found(story: Library) -> None:
     with pytest.raises(NotFound) as error:
         await story.look_up("the-tide-clock", "Harrowgait")

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.errors import InvalidValue
+from octavo.errors import InvalidValue, NotFound
 from octavo.library import Library
-from octavo.search.scope import locate_selection
+from octavo.records.catalogue import Records
+from octavo.search.scope import ScopeResolver, locate_selection
 from octavo.testing import TinyEmbedder
 from octavo.types import Question, Scope, ScopeType
 from tests.support import small_books
@@ -91,11 +92,43 @@ async def test_a_selection_that_names_its_place_is_read_there(tmp_path: Path) ->
         at = two.text.index("The gull")
         for name in (two.id, two.url):
             assert await sum_up(f"{name}#char={at},{at + 14}", "The gull cried") == [(two.id, at)]
-        # Of a long selection, only the beginning is sent. Another text than the place has is looked for.
+        # Another text than the place has is looked for.
         whole = f"{two.id}#char={at - 11},{at + 15}"
-        assert await sum_up(whole, "Rain fell. The") == [(two.id, at - 11), (two.id, at)]
+        assert await sum_up(whole, "Rain fell.") == [(two.id, at - 11)]
+        assert await sum_up(whole, "Rain fell. The gull cried") == [(two.id, at - 11), (two.id, at)]
         assert await sum_up(whole) == [(two.id, at - 11), (two.id, at)]
         assert await sum_up(whole, "It was cold.") == [(one.id, one.text.index("It"))]
+        with pytest.raises(InvalidValue, match="too short to stand alone"):
+            await sum_up(whole, "—")
+        # The page was open while the book was read again, and its section is gone.
+        assert await sum_up("gone#char=0,12", "It was cold.") == [(one.id, one.text.index("It"))]
+        with pytest.raises(NotFound):
+            await sum_up("gone#char=0,12")
         for wrong in ("#char=900,910", "#char=7,7"):
             with pytest.raises(InvalidValue, match="must be characters of the section"):
                 await sum_up(two.id + wrong)
+
+
+async def test_a_cut_selection_whose_place_has_moved_is_not_answered_from_its_beginning(
+    tmp_path: Path,
+) -> None:
+    told = " ".join(f"Gull number {n} cried over the cold water." for n in range(40))
+    file = small_books.write_markdown(tmp_path / "gull.md", {"One": told}, title="Gull")
+    async with Library.open(tmp_path / "l", embedder=TinyEmbedder()) as library:
+        book = await library.add(file)
+        one = next(s for s in await library.contents(book.id) if s.title == "One")
+        beginning = one.text[:490]
+
+        async def select(place: str, text: str) -> int:
+            scope = Scope(type=ScopeType.SELECTION, identifier=place)
+            asked = Question(content="tl;dr", book_id=book.id, scope=scope, selected_text=text)
+            bounds = await ScopeResolver(Records(library.database)).resolve_question(asked)
+            assert bounds.within is not None
+            return bounds.within.end
+
+        assert await select(f"{one.id}#char=0,1200", beginning) == 1200
+        for stale in (f"{one.id}#char=100,1300", "gone#char=0,1200"):
+            with pytest.raises(InvalidValue, match="select again"):
+                await select(stale, beginning)
+            # What was sent whole is looked for.
+            assert await select(stale, "Gull number 3 cried") == one.text.index("3 cried") + 7

@@ -63,6 +63,12 @@ _ORDINAL = re.compile(
     rf"(?i)\bthe (?:({'|'.join(_ORDINALS)})(?: (?:one|point|item|rule|reason)\b|(?=\W*$))|"
     r"(former|latter)(?=\W*$| (?:is|was|has|have|had|did|do|from|die|live)\b))"
 )
+# Who says more ("the second reason that he gives") says what it is of.
+_ABOUT_ORDINAL = re.compile(
+    rf"{AND}(?:what|how) about the (?:{'|'.join(_ORDINALS)}|former|latter)"
+    rf"(?: (?:one|point|item|rule|reason))?{END}"
+)
+_THE_SOURCE = re.compile(rf"{AND}what is the sources?{END}")
 _FRAGMENT = re.compile(rf"({AND[4:]})((?:what|how) about|what of)?\s*([^,;:?!()\"“]+?){END}", re.I)
 _EMPTY_IT = re.compile(
     r"(?i)\b(?:is|was|will|does|did|ma[dk]e) it (?:\w+ly )?(?:be )?(?:(?:\w+ )?(?:to|that|if|for|like)\b|"
@@ -120,9 +126,9 @@ def is_small_talk(text: str) -> bool:
 def has_no_referent(text: str) -> bool:
     """Whether a message can only be understood after another: "why?", "tell me more", "the second one?"."""
     said = collapse(text)
-    opens = re.match(rf"{AND}(?:what|how) about ", said) is not None
-    points = any(rule.match(said) for rule in (_BARE, _MORE, SOURCE, EXAMPLE))
-    return points or (opens and _ORDINAL.search(said) is not None)
+    points = any(rule.match(said) for rule in (_BARE, _MORE, SOURCE, EXAMPLE, _ABOUT_ORDINAL))
+    # A book may have a source of its own: of the Nile, or of the money.
+    return points and _THE_SOURCE.match(said) is None
 
 
 def _says_something(text: str) -> bool:

@@ -1,8 +1,8 @@
 """Reads what stands around a short selection: without it, a line of code or a row of a table says little.
 
 Code is led in to by the prose before it. A row is read with the header of its table, and with the prose
-before the table. Any other sentence is read with the one before it, and with the one after it in its
-paragraph: what comes later lies ahead of the reader.
+before the table. Any other sentence is read with the one before it. What comes after the selection lies ahead
+of the reader: only if the selected words stand in several places, the next sentence of the paragraph is read.
 """
 
 from __future__ import annotations

@@ -153,23 +153,37 @@ _POINTERS = frozenset(("this", "that", "it", "these", "those", "here", "he", "sh
 _ASKS_IDENTITY = re.compile(
     r"(?:who|what)(?:['’]?s| is| are| was| were) (?:he|she|they|this|that|it|these|those)"
 )
+# "Is this Latin?" and "what does he need to explain to us?" ask something, whatever their words.
+_ASKS = re.compile(
+    r"(?:is|are|was|were|does|did|who(?: does| did)?|what (?:does|did|do)) "
+    r"(?:he|she|they|this|that|it|these|those)\b"
+)
+_MEANS = re.compile(r"\b(?:mean|means|meant)\b")
+_INTO = re.compile(r"\b(?:in|into|to) (?:plain |simple |modern |old )?([^\W\d_]+)")
 _LANGUAGES = frozenset(name.lower() for name in LANGUAGE_NAMES.values())
 
 
 def _read_words(said: str) -> Order | None:
     """Read an order by its words alone: "could you please explain what this means to a beginner"."""
     words = re.findall(r"[^\W_]+", re.sub(r"(?<=\w)['’](?=\w)", "", said))
-    named = [word for word in words if word in _LANGUAGES]
     kinds = [kind for kind, commands in _COMMANDS if commands & {*words}]
     known = _POINTERS.union(list_words("order_words"), _LANGUAGES, *(commands for _, commands in _COMMANDS))
-    if not words or not known.issuperset(words):
-        return None
-    foreign = [name.capitalize() for name in named if name != "english"]
+    if not words or not known.issuperset(words) or (_ASKS.match(said) and not _MEANS.search(said)):
+        return _read_identity(said)
+    # A language is one to translate into only after such a word, or with a command.
+    named = [word for word in words if word in _LANGUAGES] if kinds else _INTO.findall(said)
+    foreign = [name.capitalize() for name in named if name in _LANGUAGES and name != "english"]
     if foreign and (not kinds or kinds[0] is not OrderKind.REWRITE):
         kinds.insert(0, OrderKind.TRANSLATE)
-    if not kinds and (_ASKS_IDENTITY.fullmatch(said) or said in ("in english", "into english")):
+    if not kinds and said in ("in english", "into english"):
         kinds = [OrderKind.EXPLAIN]
-    return Order(kinds[0], _describe(kinds[0], "", "".join(foreign[:1]))) if kinds else None
+    return Order(kinds[0], _describe(kinds[0], "", "".join(foreign[:1]))) if kinds else _read_identity(said)
+
+
+def _read_identity(said: str) -> Order | None:
+    """Read "who is he?" and "what are these?", which ask what was selected."""
+    explain = OrderKind.EXPLAIN
+    return Order(explain, _describe(explain, "", "")) if _ASKS_IDENTITY.fullmatch(said) else None
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

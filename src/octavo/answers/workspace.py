@@ -3,8 +3,10 @@
 More sentences are found by searching again, by reading a section or around a sentence, or by looking at the
 contents. A `Workspace` never leaves the bounds of the reader's scope, whatever it is asked for. It does not
 even name a section that the reader has not come to. Only an order about a selection ("explain this") also
-reads definitions and one passage from what comes before the selection. Sentences are numbered s1, s2… as
-they are found, and keep their number.
+reads what comes before the selection: what stands around it, one passage elsewhere, and who or what a name
+is. A technical term may be defined from anywhere in the book. If the selected words stand in several places,
+nobody knows what comes before them, and all of the book is read. Sentences are numbered s1, s2… as they are
+found, and keep their number.
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from octavo.answers.questions import write_question
 from octavo.concurrency import run_blocking
 from octavo.errors import NotFound
 from octavo.models.weights import GATE, GATE_LARGE, LARGE, MULTILINGUAL_READER, VERIFIER
+from octavo.protocols import Where
 from octavo.records.markup import find_markup
 from octavo.search.preferences import NO_PREFERENCES, Preferences
-from octavo.search.scope import Bounds, find_section
+from octavo.search.scope import Bounds, Location, find_section
 from octavo.search.surroundings import covers
 from octavo.text.blocks import cut_blocks, find_block, list_blocks
 from octavo.text.layout import read_layout
@@ -123,7 +126,11 @@ def _make_opinions(reranker: Reranker | None, verifier: SupportModel | None) -> 
 
 
 class Workspace(Sequence[Sentence]):
-    """The sentences found so far, and ways to find more within the bounds."""
+    """The sentences found so far, and ways to find more within the bounds.
+
+    The workspace that `look_back` returns shares the sentences and their numbers, the evidence, what models
+    read and the opinions of the verifiers: what one of the two finds, both have. Only its bounds are its own.
+    """
 
     def __init__(
         self,
@@ -199,7 +206,7 @@ class Workspace(Sequence[Sentence]):
     def look_back(self) -> Workspace:
         """Return this workspace with the bounds of what the reader of a selection has come to.
 
-        What is found there is found here as well, and keeps its number. Without a selection it is the same.
+        The two share all that the class docstring names. Without a selection it is the same workspace.
         """
         read = self.bounds.reach_back()
         if read is None:
@@ -227,21 +234,23 @@ class Workspace(Sequence[Sentence]):
             chunks = await self._records.find_chunks_within(book_id, place.section_id, place.start, place.end)
             held = [chunk for chunk in chunks[:1] if wider and wider.holds(chunk)]
             items = [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in held]
-            sentences = await self._add(items, beyond=True)
+            sentences = await self._add(items, bounds=wider)
             found += [s for s in sentences if s.start < place.end and s.end > place.start]
         return found
 
     async def search_beyond(self, query: str) -> list[Sentence]:
-        """Find the best passage of the same book before the selection; return its sentences."""
-        before = self.bounds.reach_back()
-        if before is None:
+        """Find the best passage of the same book before the selection; return its sentences.
+
+        A passage that has some of the selection is none, but one that was read already may be.
+        """
+        before, place = self.bounds.reach_back(), self.bounds.within
+        if before is None or place is None:
             return []
         found = await self._retriever.search(
             query[:QUERY_MOST], bounds=before, top_k=FOUND_MOST, reader="small"
         )
-        known = {item.chunk.id for item in self.evidence}
-        fresh = [item for item in found if item.chunk.id not in known]
-        return await self._add(fresh[:1], beyond=True)
+        apart = [e for e in found if not self.bounds.touches(e.chunk, e.chunk.start, e.chunk.end)]
+        return await self._add(apart[:1], bounds=before)
 
     async def section(self, name: str, *, around: str = "") -> list[Sentence]:
         """Read the passages of a section in the order of the book, or those `around` a sentence."""
@@ -365,7 +374,18 @@ class Workspace(Sequence[Sentence]):
         if position is not None and position < 0:
             return None
         up_to = None if not limit else f"p. #{page}" if position is None else str(position)
+        if limit and read.last is not None:
+            up_to = f"{read.last.section.id}#char=0,{await self._find_end(read.last)}"
         return asked[0], await self._maps.open(asked[0], up_to=up_to)
+
+    async def _find_end(self, place: Location) -> int:
+        """Find the end of the sentence in which a selection ends."""
+        section = place.section
+        chunks = await self._records.find_chunks_within(section.book_id, section.id, place.start, place.end)
+        blocks = await self._sources.blocks(chunks[0]) if chunks else ()
+        held = [Evidence(chunk=chunk, relevance_score=1.0, rank=1) for chunk in chunks]
+        found = number_sentences(held, Bounds(Where(), "", place), blocks=blocks)
+        return max((sentence.end for sentence in found), default=place.end)
 
     async def list_sections(self) -> tuple[list[Section], frozenset[str]]:
         """List the sections of the one book that is asked, with their text, and the ids of those within the
@@ -438,18 +458,19 @@ class Workspace(Sequence[Sentence]):
         held = (chunk for chunk in chunks if self.bounds.holds(chunk))
         return [Evidence(chunk=chunk, relevance_score=relevance, rank=1) for chunk in held]
 
-    async def _add(self, found: Sequence[Evidence], *, beyond: bool = False) -> list[Sentence]:
-        """Add passages, and return their sentences. Those `beyond` a selection are added whole."""
-        bounds = self.bounds.widen() or self.bounds if beyond else self.bounds
+    async def _add(self, found: Sequence[Evidence], *, bounds: Bounds | None = None) -> list[Sentence]:
+        """Add passages, as far as they are within the bounds, and return their sentences there."""
+        bounds = bounds or self.bounds
         taken: list[Sentence] = []
         for item in found:
             known = [sentence for sentence in self._sentences if sentence.chunk.id == item.chunk.id]
             is_cut = self._is_wider and bool(known) and known[0].chunk.content != item.chunk.content
             part = await _trim_to_bounds(item, bounds, self._sources) if is_cut or not known else None
-            if part is not None:
+            # What is known of a passage may reach beyond these bounds: then it is not cut again.
+            if part is not None and not (known and _has_all(known[0].chunk, part.chunk)):
                 blocks = await self._sources.blocks(item.chunk)
                 known = self._put(part, number_sentences([part], bounds, blocks=blocks))
-            taken += known
+            taken += (s for s in known if bounds.touches(s.chunk, s.start, s.end))
         return taken
 
     def _put(self, part: Evidence, sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -475,6 +496,10 @@ class Workspace(Sequence[Sentence]):
         return [places[place] for place in sorted(places)]
 
 
+def _has_all(known: Chunk, part: Chunk) -> bool:
+    return known.start <= part.start and part.end <= known.end
+
+
 def _overlaps(section: Section, first: int, last: int, bounds: Bounds) -> bool:
     """Whether a section has something within the bounds. Its passages have positions `first` to `last`."""
     where = bounds.where
@@ -496,6 +521,8 @@ async def _trim_to_bounds(item: Evidence, bounds: Bounds, sources: Sources) -> E
     chunk, place = item.chunk, bounds.within
     if place is not None:
         return trim_evidence(item, place.start, place.end, blocks=await sources.blocks(chunk))
+    if bounds.last is not None and bounds.last.is_in(chunk):
+        return trim_evidence(item, chunk.start, bounds.last.end, blocks=await sources.blocks(chunk))
     first, last = bounds.where.at_least.get("page_end"), bounds.where.at_most.get("page_number")
     if first is None or last is None or chunk.page_number == chunk.page_end:
         return item

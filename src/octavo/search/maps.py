@@ -15,7 +15,7 @@ from octavo.errors import NotFound
 from octavo.records.markup import find_markup
 from octavo.records.text_marks import ensure_marks
 from octavo.search.cache import LRUCache
-from octavo.search.scope import find_page_name, find_pages, find_section, is_number
+from octavo.search.scope import PLACE, find_page_name, find_pages, find_section, is_number
 from octavo.text.blocks import cut_blocks, list_section_blocks
 from octavo.text.bookmap.describe import MapDescriber
 from octavo.text.bookmap.link import link_map
@@ -42,7 +42,10 @@ class MapReader:
         self._opened: LRUCache[MapDescriber] = LRUCache(most=OPEN_MAPS)
 
     async def open(self, book: Book, *, up_to: str | None = None) -> MapDescriber:
-        """Open the map of a book. `up_to` is a section, a page (`p. 12`) or the position of a chunk."""
+        """Open the map of a book.
+
+        `up_to` is a section, a page (`p. 12`), the position of a chunk, or a place (`SECTION#char=0,460`).
+        """
         key = repr((await self._records.refresh(), book.id, book.content_hash, up_to))
         known = self._opened.get(key)
         if known is None:
@@ -82,6 +85,10 @@ class MapReader:
             if not read:
                 return [], []
             return _split_at(sections, read[-1].section_id, read[-1].end)
+        place = PLACE.fullmatch(up_to)
+        if place is not None:
+            wanted = await run_blocking(find_section, place["section"], sections)
+            return _split_at(sections, wanted.id, int(place["end"]))
         wanted = await run_blocking(find_section, up_to, sections)
         return [s for s in sections if s.position <= wanted.position or wanted.id in s.ancestors], []
 

@@ -30,7 +30,7 @@ from octavo.protocols import Where
 from octavo.search.filters import Filters, read_filters
 from octavo.search.preferences import is_in_language
 from octavo.text.clean import clean, collapse
-from octavo.types import CHUNK_LEAST, Book, Chunk, Question, Scope, ScopeType, Section
+from octavo.types import CHUNK_LEAST, SELECTION_MOST, Book, Chunk, Question, Scope, ScopeType, Section
 
 if TYPE_CHECKING:
     from octavo.records.catalogue import Records
@@ -46,7 +46,8 @@ _LONGEST_NAME = 100
 # How many names, how many words of a name, and how many words for each of these are compared by letters.
 _MOST_COMPARED, _MOST_WORDS, _MOST_COMPARED_WORDS = 500, 4, 200
 _WORD = re.compile(r"[^\W_]+")
-_PLACE = re.compile(r"(?P<section>.+)#char=(?P<start>\d{1,9}),(?P<end>\d{1,9})")
+# The address of a place: a section, and from where to where in its text.
+PLACE = re.compile(r"(?P<section>.+)#char=(?P<start>\d{1,9}),(?P<end>\d{1,9})")
 _ONE_PAGE = re.compile(r"^(?:p\.\s*|p\s+|page\s+|(?:p|page)(?=[#\d]))(\S+)$", re.IGNORECASE)
 
 
@@ -64,6 +65,10 @@ class Location:
     def text(self) -> str:
         return self.section.text[self.start : self.end]
 
+    def is_in(self, chunk: Chunk) -> bool:
+        """Whether a chunk is of the same section."""
+        return chunk.book_id == self.section.book_id and chunk.section_id == self.section.id
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -77,6 +82,8 @@ class Bounds:
     """The reader's own text, if it is in no book. Then it is the only evidence."""
     ahead: bool = False
     """Whether the rest of the book lies ahead of the reader, so that nothing of it may be shown."""
+    last: Location | None = None
+    """The selection that they end with. What begins after it in its section is out of bounds."""
 
     @property
     def is_narrow(self) -> bool:
@@ -88,9 +95,9 @@ class Bounds:
 
     @property
     def may_cut(self) -> bool:
-        """Whether they may end within a passage: those of a selection do, and those of chosen pages."""
+        """Whether they may end within a passage, as those of chosen pages do, or those up to a selection."""
         pages = "page_number" in self.where.at_most or "page_end" in self.where.at_least
-        return self.within is not None or pages
+        return self.within is not None or self.last is not None or pages
 
     def holds(self, chunk: Chunk) -> bool:
         """Whether a chunk satisfies `where`."""
@@ -113,12 +120,14 @@ class Bounds:
         )
 
     def touches(self, chunk: Chunk, start: int, end: int) -> bool:
-        """Whether a stretch of a chunk may be quoted. With a selection, the two must overlap."""
+        """Whether a stretch of a chunk may be quoted. With a selection, the two must overlap.
+
+        Of bounds that end with a selection, it must not begin after that.
+        """
+        if self.last is not None and self.last.is_in(chunk):
+            return start < self.last.end
         place = self.within
-        if place is None:
-            return True
-        same = chunk.book_id == place.section.book_id and chunk.section_id == place.section.id
-        return same and start < place.end and end > place.start
+        return place is None or (place.is_in(chunk) and start < place.end and end > place.start)
 
     def exclude(self, editions: Iterable[int]) -> Bounds:
         """Leave out editions that are not published yet."""
@@ -137,7 +146,7 @@ class Bounds:
         if self.within.recurs:
             return whole
         where = replace(whole.where, at_most=self.where.at_most)
-        return Bounds(where, "the book up to your selection", ahead=True)
+        return Bounds(where, "the book up to your selection", ahead=True, last=self.within)
 
     def widen(self) -> Bounds | None:
         """Return the whole book around a narrower scope, or None if there is nothing wider."""
@@ -293,16 +302,25 @@ class ScopeResolver:
 
     async def _find_place(self, question: Question, book: Book | None) -> Location | None:
         """Find the place that a selection names, or None if it names none or another text stands there."""
-        named = _PLACE.fullmatch(question.scope.identifier or "")
+        named = PLACE.fullmatch(question.scope.identifier or "")
         if named is None or question.scope.type is not ScopeType.SELECTION:
             return None
         if book is None:
             raise _no_book()
+        start, end, selected = int(named["start"]), int(named["end"]), question.selected_text
         outline = await self.records.list_outline(book.id)
-        found = await run_blocking(find_section, named["section"], outline)
+        try:
+            found = await run_blocking(find_section, named["section"], outline)
+        except (NotFound, InvalidValue):
+            # The book may have been read again since the reader opened it.
+            if not selected:
+                raise
+            _check_is_whole(selected, start, end)
+            return None
         section = await self.records.find_section(book.id, found.id)
-        place = Location(section or found, int(named["start"]), int(named["end"]))
-        if question.selected_text and not _begins_with(place.text, question.selected_text):
+        place = Location(section or found, start, end)
+        if selected and not _is_text_of(selected, place):
+            _check_is_whole(selected, start, end)
             return None
         if not place.text.strip():
             rule = "must be characters of the section, as in “SECTION#char=120,460”"
@@ -315,10 +333,23 @@ class ScopeResolver:
         return bound_by_selection(place, chunks, book=book)
 
 
-def _begins_with(text: str, selected: str) -> bool:
-    """Tell whether a text has the letters of a selection. Of a long one, only the beginning may be given."""
-    letters, wanted = ("".join(c for c in clean(one).casefold() if c.isalnum()) for one in (text, selected))
-    return letters.startswith(wanted)
+def _is_text_of(selected: str, place: Location) -> bool:
+    """Whether a place has the letters of a selection. Of a long one, only the beginning may be given."""
+    texts = (clean(text).casefold() for text in (place.text, selected))
+    letters, wanted = ("".join(c for c in text if c.isalnum()) for text in texts)
+    return bool(wanted) and (letters == wanted or (_may_be_cut(selected) and letters.startswith(wanted)))
+
+
+def _check_is_whole(selected: str, start: int, end: int) -> None:
+    """Raise if only the beginning of a selection was sent: without its place, its end is not known."""
+    if end - start > SELECTION_MOST and _may_be_cut(selected):
+        rule = "no longer stands where it was selected: the book has changed, select again"
+        raise InvalidValue("selected_text", rule, selected)
+
+
+def _may_be_cut(selected: str) -> bool:
+    """Whether a text may be only the beginning of a selection: one is cut at the last word of the limit."""
+    return len(selected) >= SELECTION_MOST // 2
 
 
 def _no_book() -> InvalidValue:
