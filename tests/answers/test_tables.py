@@ -12,6 +12,7 @@ from octavo.answers.short import count_words
 from octavo.answers.tables import complete_table, find_named_table, is_named
 from octavo.answers.workspace import Workspace
 from octavo.library import Library
+from octavo.search.scope import Bounds
 from octavo.settings import Settings
 from octavo.testing import TinyEmbedder
 from octavo.types import ElementKind, Evidence
@@ -266,9 +267,9 @@ async def test_the_passage_of_several_sentences_is_added_once(
     added = list[str]()
     add = workspace._add
 
-    async def count(items: Sequence[Evidence], *, beyond: bool = False) -> list[Sentence]:
+    async def count(items: Sequence[Evidence], *, bounds: Bounds | None = None) -> list[Sentence]:
         added.extend(item.chunk.id for item in items)
-        return await add(items, beyond=beyond)
+        return await add(items, bounds=bounds)
 
     monkeypatch.setattr(workspace, "_add", count)
     taken = await workspace.take(seen)
