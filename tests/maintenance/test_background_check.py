@@ -52,4 +52,4 @@ async def test_records_that_were_changed_are_found_and_said(
         assert (done.repaired, done.changed) == (0, 1)
         assert "the sections or their pages of 'the-tides' are not what was published" in caplog.text
         assert await read_last_check(library.database) == done
-        assert "1 changes of the records were found" in str(done)
+        assert "passages, 1 book changed in the records" in str(done)

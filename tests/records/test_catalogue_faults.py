@@ -340,6 +340,8 @@ def make_at_revision(file: Path, revision: str, source: Path) -> None:
     for table in sorted(set(tables) - {"alembic_version"}):
         columns = ", ".join(f'"{row[1]}"' for row in raw.execute(f"PRAGMA main.table_info({table})"))
         raw.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM later.{table}")
+    # No earlier Octavo had noted that all editions are sealed.
+    raw.execute("DELETE FROM main.meta WHERE key = 'sealed after edition'")
     raw.commit()
     raw.close()
 

@@ -227,6 +227,10 @@ def find_selected_name(order: Order, bounds: Bounds) -> str:
     return text if any(phrase.text == text and phrase.sort != "time" for phrase in phrases) else ""
 
 
+# Without a selection, this asks of the book.
+_SAYS = re.compile(r"\s*what (?:does|did) (?:it|this) say\b", re.IGNORECASE)
+
+
 def find_missing(question: Question, interpreted: str) -> str:
     """Say what a reader who selected nothing has to add, or "" for nothing."""
     whole = question.scope.type in (ScopeType.FULL_BOOK, ScopeType.UP_TO)
@@ -235,7 +239,8 @@ def find_missing(question: Question, interpreted: str) -> str:
     if not tokenize(interpreted) or is_small_talk(interpreted):
         return ASK_SOMETHING
     order = read_order(interpreted)
-    if order is not None and not order.term and read_request(interpreted) is None:
+    says = _SAYS.match(interpreted) is not None
+    if order is not None and not order.term and not says and read_request(interpreted) is None:
         return SELECT_FIRST
     return SAY_WHAT if has_no_referent(interpreted) else ""
 

@@ -50,9 +50,13 @@ class StoreCheck:
 
     def __str__(self) -> str:
         when = self.finished_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        result = f"{self.repaired:,} repaired" if self.repaired else "nothing was wrong"
-        changed = f"; {self.changed:,} changes of the records were found" if self.changed else ""
-        return f"the last full pass ended on {when}; {self.passages:,} passages, {result}{changed}"
+        found = [f"{self.repaired:,} repaired"] if self.repaired else []
+        if self.changed:
+            found.append(
+                f"{self.changed:,} {'book' if self.changed == 1 else 'books'} changed in the records"
+            )
+        result = ", ".join(found) or "nothing was wrong"
+        return f"the last full pass ended on {when}; {self.passages:,} passages, {result}"
 
     @property
     def due_at(self) -> datetime:

@@ -292,7 +292,9 @@ async def _check_store(settings: Settings, records: Records, embedder: Embedder)
             last = await read_last_check(records.database)
             books = await records.list_books()
             if not found:
-                await save_check(records, passages=len(await records.read_digests()), repaired=0)
+                changed = len(await records.find_changed_editions())
+                passages = len(await records.read_digests())
+                await save_check(records, passages=passages, repaired=0, changed=changed)
         if not found:
             # The store is closed now, and the next opening need not compare it again.
             await save_store_state(settings, records)

@@ -331,12 +331,12 @@ class Conversations:
 
     async def delete_question(self, question_id: str) -> None:
         """Deletes a question with its answer and the ratings of that."""
-        async with self._database.begin() as connection:
+        async with self._database.begin("the numbers of questions") as connection:
             await _delete_questions(connection, questions.c.id == question_id)
 
     async def delete_session(self, session_id: str, *, owner: str | None = None) -> None:
         """Deletes a session with everything that was asked and answered in it; with `owner`, only theirs."""
-        async with self._database.begin() as connection:
+        async with self._database.begin("the numbers of questions") as connection:
             await self._require_session(connection, session_id, owner=owner)
             await _delete_questions(connection, questions.c.session_id == session_id)
             await connection.execute(delete(sessions).where(sessions.c.session_id == session_id))
@@ -346,7 +346,7 @@ class Conversations:
 
         A session that goes on keeps its newer questions. Returns how many questions were deleted.
         """
-        async with self._database.begin() as connection:
+        async with self._database.begin("the numbers of questions") as connection:
             count = await _delete_questions(connection, questions.c.timestamp < before)
             asked = select(questions.c.session_id).where(questions.c.session_id.is_not(None))
             empty = sessions.c.session_id.not_in(asked)

@@ -122,7 +122,7 @@ class LimitsMiddleware:
             return Overloaded("too many requests are arriving", retry_after=1, hint="Try again in a second.")
         most = self._limits.bodies
         if not is_loopback(address) and self._load.arriving_by_address[address] >= most:
-            said = f"{most} requests from this address are arriving already"
+            said = f"bodies from this address hold {most} places already"
             return TooMany(said, retry_after=1, hint="Send one after the other.")
         return None
 
@@ -167,7 +167,8 @@ class LimitsMiddleware:
             excess = self._find_body_excess(address) if _announces_body(headers) else None
             if excess is not None:
                 refusal = make_error_response(excess, request_id=get_request_id(scope))
-                await refusal(scope, receive, send)
+                refusal.headers.update(_CLOSE)
+                await _send_and_discard(refusal, scope, receive, send)
                 return
             body = await self._receive_body(counted, most, address=address)
             if body is None:
